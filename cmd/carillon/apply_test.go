@@ -67,6 +67,10 @@ func TestDocumentsGoFromServerToServer(t *testing.T) {
 	require.Contains(t, r.stderr, "+3 ~0 -0 =0")
 	require.Equal(t, 0, staging.run("plan", "-f", shop, "--values", values, "--set", "shop").code)
 
+	r = staging.run("job", "list", "-o", "yaml")
+	require.Equal(t, 0, r.code)
+	require.Contains(t, r.stderr, "carillon export Job")
+	require.Empty(t, staging.run("job", "list", "-o", "json").stderr)
 	exported := staging.run("export", "Calendar", "Job")
 	require.Equal(t, 0, exported.code, exported.stderr)
 	require.Contains(t, exported.stdout, "12345678901234567890")
@@ -78,6 +82,27 @@ func TestDocumentsGoFromServerToServer(t *testing.T) {
 	r = production.pipe(stored, "apply", "-f", "-", "--values", zone, "--yes", "--set", "shop")
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, production.run("job", "get", "close-day", "-o", "json").stdout, "Europe/Berlin")
+
+	// A whole tenant: an executor comes before its jobs, and nothing differs afterwards.
+	whole := staging.run("export", "--whole")
+	require.Equal(t, 0, whole.code, whole.stderr)
+	require.Regexp(t, `^---\napiVersion: carillon/v1\nkind: Tenant\n`, whole.stdout)
+	require.Contains(t, whole.stdout, "kind: Executor")
+	r = staging.pipe(whole.stdout, "plan", "-f", "-")
+	require.Equal(t, 0, r.code, r.stdout+r.stderr)
+	mill := "kind: Job\nname: grind\nspec: {executor: {name: mill}, handler: grind, schedule: {kind: none}}\n---\nkind: Executor\nname: mill\nspec: {maxRunning: 3}\n"
+	r = production.pipe(mill, "apply", "-f", "-", "--yes")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Equal(t, 0, production.pipe(production.run("export").stdout, "plan", "-f", "-").code)
+
+	schemas := filepath.Join(dir, "schemas")
+	r = production.run("schema", "--dir", schemas)
+	require.Equal(t, 0, r.code, r.stderr)
+	for _, name := range []string{"Job.json", "document.json"} {
+		require.FileExists(t, filepath.Join(schemas, name))
+	}
+	require.Contains(t, production.run("schema", "Job").stdout, `"schedule"`)
+	require.Equal(t, 2, production.run("schema").code)
 
 	less := file("less.yaml", strings.SplitN(exported.stdout, "kind: Job", 2)[0]+"kind: Job"+exported.stdout[strings.LastIndex(exported.stdout, "kind: Job")+len("kind: Job"):])
 	r = production.run("apply", "-f", less, "--set", "shop", "--prune")

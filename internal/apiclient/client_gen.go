@@ -2114,6 +2114,52 @@ type ExecutorDetail struct {
 	Version int64 `json:"version"`
 }
 
+// ExecutorDocument defines model for ExecutorDocument.
+type ExecutorDocument struct {
+	// APIVersion Version of the form of this document
+	APIVersion string `json:"apiVersion"`
+
+	// CreatedAt Time of creation
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy Creator
+	CreatedBy string `json:"createdBy"`
+
+	// ID Id of the document, a decimal string
+	ID string `json:"id"`
+
+	// Kind Kind of the document
+	Kind string `json:"kind"`
+
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Name Name, unique among the tenant's documents of this kind
+	Name string `json:"name"`
+
+	// Problem Why the contents cannot be read; absent: they can
+	Problem string           `json:"problem,omitempty"`
+	Spec    ExecutorSettings `json:"spec"`
+
+	// UpdatedAt Time of the last edit
+	UpdatedAt time.Time `json:"updatedAt"`
+
+	// UpdatedBy Author of the last edit
+	UpdatedBy string `json:"updatedBy"`
+
+	// Version Version of the document, from 1. Each edit adds one
+	Version int64 `json:"version"`
+}
+
+// ExecutorSettings defines model for ExecutorSettings.
+type ExecutorSettings struct {
+	// Description What it is for, for people
+	Description string `json:"description,omitempty"`
+
+	// MaxRunning Runs that may go on at once; 0: no limit
+	MaxRunning int64 `json:"maxRunning,omitempty"`
+}
+
 // Explanation defines model for Explanation.
 type Explanation struct {
 	// After And the one after it
@@ -3648,6 +3694,16 @@ type PageExecutor struct {
 	Total      *Total  `json:"total,omitempty"`
 }
 
+// PageExecutorDocument defines model for PageExecutorDocument.
+type PageExecutorDocument struct {
+	// Items The items of this page, in the order of the list
+	Items []ExecutorDocument `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
+}
+
 // PageFleetInstance defines model for PageFleetInstance.
 type PageFleetInstance struct {
 	// Items The items of this page, in the order of the list
@@ -3891,6 +3947,16 @@ type PageScriptVersion struct {
 type PageTenant struct {
 	// Items The items of this page, in the order of the list
 	Items []Tenant `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
+}
+
+// PageTenantDocument defines model for PageTenantDocument.
+type PageTenantDocument struct {
+	// Items The items of this page, in the order of the list
+	Items []TenantDocument `json:"items"`
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
@@ -5483,6 +5549,85 @@ type Tenant struct {
 	Version int64 `json:"version"`
 }
 
+// TenantDocument defines model for TenantDocument.
+type TenantDocument struct {
+	// APIVersion Version of the form of this document
+	APIVersion string `json:"apiVersion"`
+
+	// CreatedAt Time of creation
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy Creator
+	CreatedBy string `json:"createdBy"`
+
+	// ID Id of the document, a decimal string
+	ID string `json:"id"`
+
+	// Kind Kind of the document
+	Kind string `json:"kind"`
+
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Name Name, unique among the tenant's documents of this kind
+	Name string `json:"name"`
+
+	// Problem Why the contents cannot be read; absent: they can
+	Problem string         `json:"problem,omitempty"`
+	Spec    TenantSettings `json:"spec"`
+
+	// UpdatedAt Time of the last edit
+	UpdatedAt time.Time `json:"updatedAt"`
+
+	// UpdatedBy Author of the last edit
+	UpdatedBy string `json:"updatedBy"`
+
+	// Version Version of the document, from 1. Each edit adds one
+	Version int64 `json:"version"`
+}
+
+// TenantKeeps defines model for TenantKeeps.
+type TenantKeeps struct {
+	// LogDays The same of their logs
+	LogDays int64 `json:"logDays,omitempty"`
+
+	// RunCount How many of the newest ended runs of each job are kept, if there are more; 0: any number
+	RunCount int64 `json:"runCount,omitempty"`
+
+	// RunDays How many days runs are kept after their end; 0: as the server says
+	RunDays int64 `json:"runDays,omitempty"`
+}
+
+// TenantQuotas defines model for TenantQuotas.
+type TenantQuotas struct {
+	// APICallsPerSecond API calls that one node answers in a second
+	APICallsPerSecond int64 `json:"api_calls_per_second,omitempty"`
+
+	// APIKeys API keys
+	APIKeys int64 `json:"api_keys,omitempty"`
+
+	// Executors Executors
+	Executors int64 `json:"executors,omitempty"`
+
+	// FiresPerMinute Fires of all enabled jobs in a minute
+	FiresPerMinute int64 `json:"fires_per_minute,omitempty"`
+
+	// Instances Instances that have not gone
+	Instances int64 `json:"instances,omitempty"`
+
+	// Jobs Jobs
+	Jobs int64 `json:"jobs,omitempty"`
+
+	// StoredBytes Bytes of pending timers, revisions, versions and catalogues
+	StoredBytes int64 `json:"stored_bytes,omitempty"`
+
+	// Timers Pending timers
+	Timers int64 `json:"timers,omitempty"`
+
+	// Users Members
+	Users int64 `json:"users,omitempty"`
+}
+
 // TenantRef defines model for TenantRef.
 type TenantRef struct {
 	// ID Id of the tenant, a decimal string
@@ -5490,6 +5635,14 @@ type TenantRef struct {
 
 	// Name Its name
 	Name string `json:"name"`
+}
+
+// TenantSettings defines model for TenantSettings.
+type TenantSettings struct {
+	// MaxRunning Runs that may go on at once; 0: no limit
+	MaxRunning int64         `json:"maxRunning,omitempty"`
+	Quotas     *TenantQuotas `json:"quotas,omitempty"`
+	Retention  *TenantKeeps  `json:"retention,omitempty"`
 }
 
 // TenantWithRole defines model for TenantWithRole.
@@ -6109,6 +6262,15 @@ type ListDeliveriesParams struct {
 	State string `form:"state,omitempty" json:"state,omitempty"`
 }
 
+// ListExecutorDocumentsParams defines parameters for ListExecutorDocuments.
+type ListExecutorDocumentsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListExecutorsParams defines parameters for ListExecutors.
 type ListExecutorsParams struct {
 	// Limit Items of a page, at most
@@ -6689,6 +6851,15 @@ type TenantStatisticsParams struct {
 
 	// Top With groupBy: how many groups at most
 	Top int64 `form:"top,omitempty" json:"top,omitempty"`
+}
+
+// ListTenantDocumentsParams defines parameters for ListTenantDocuments.
+type ListTenantDocumentsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListTenantsParams defines parameters for ListTenants.
@@ -7457,6 +7628,15 @@ func (c *Client) ListDeliveries(ctx context.Context, params ListDeliveriesParams
 	return ask[PageDelivery](ctx, c, r, edits)
 }
 
+// ListExecutorDocuments asks GET /api/v1/executor-documents: List executors as documents.
+// By name, as apply-documents takes them. The built-in executor is left out.
+func (c *Client) ListExecutorDocuments(ctx context.Context, params ListExecutorDocumentsParams, edits ...Edit) (Doc[PageExecutorDocument], error) {
+	r := newRequest("GET", "/api/v1/executor-documents")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageExecutorDocument](ctx, c, r, edits)
+}
+
 // ListExecutors asks GET /api/v1/executors: List executors by name.
 // With how many of their instances are connected.
 func (c *Client) ListExecutors(ctx context.Context, params ListExecutorsParams, edits ...Edit) (Doc[PageExecutor], error) {
@@ -7969,6 +8149,13 @@ func (c *Client) ListKinds(ctx context.Context, edits ...Edit) (Doc[PageDocument
 	return ask[PageDocumentKind](ctx, c, r, edits)
 }
 
+// GetKindSchema asks GET /api/v1/kinds/{kind}/schema: JSON schema of a kind of documents.
+// Draft 2020-12, with descriptions and bounds, and without references to other addresses. Editors complete and check files with it.
+func (c *Client) GetKindSchema(ctx context.Context, kind string, edits ...Edit) (Doc[map[string]interface{}], error) {
+	r := newRequest("GET", "/api/v1/kinds/{kind}/schema", kind)
+	return ask[map[string]interface{}](ctx, c, r, edits)
+}
+
 // ListLimits asks GET /api/v1/limits: List the limits of the tenant and of its executors.
 // With how many runs go on and wait under each.
 func (c *Client) ListLimits(ctx context.Context, params ListLimitsParams, edits ...Edit) (Doc[PageLimit], error) {
@@ -8329,6 +8516,15 @@ func (c *Client) TenantStatistics(ctx context.Context, params TenantStatisticsPa
 	r.query("groupBy", params.GroupBy)
 	r.query("top", params.Top)
 	return ask[Statistics](ctx, c, r, edits)
+}
+
+// ListTenantDocuments asks GET /api/v1/tenant-documents: The tenant as a document.
+// With its quotas, its limit and its retention, as apply-documents takes it.
+func (c *Client) ListTenantDocuments(ctx context.Context, params ListTenantDocumentsParams, edits ...Edit) (Doc[PageTenantDocument], error) {
+	r := newRequest("GET", "/api/v1/tenant-documents")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageTenantDocument](ctx, c, r, edits)
 }
 
 // ListTenants asks GET /api/v1/tenants: List all tenants.

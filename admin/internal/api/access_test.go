@@ -258,7 +258,7 @@ func TestJoinTokens(t *testing.T) {
 	e := w.executor("acme", "shop")
 	path := "/executors/" + e.ID.String() + "/join-tokens"
 	created := w.call("acme/admin", "POST", path, map[string]any{"name": "prod", "maxUses": 2}).is(201).golden("join_token_created")
-	token := into[CreatedJoinToken](created)
+	token := into[access.CreatedJoinToken](created)
 	verify := func(boot string) domain.JoinVerdict {
 		out, err := w.auth.VerifyJoinTokens(t.Context(), []domain.JoinClaim{{Secret: token.Secret, BootID: boot, Executor: "shop"}})
 		require.NoError(t, err)
@@ -268,7 +268,7 @@ func TestJoinTokens(t *testing.T) {
 
 	list := w.call("acme/admin", "GET", path, nil).is(200)
 	require.NotContains(t, string(list.body), token.Secret)
-	require.Equal(t, 1, into[web.Page[JoinToken]](list).Items[0].Uses)
+	require.Equal(t, 1, into[web.Page[access.JoinToken]](list).Items[0].Uses)
 
 	w.call("acme/admin", "DELETE", path+"/"+token.ID, nil).is(204)
 	require.Equal(t, domain.CodeUnauthenticated, domain.CodeOf(verify("boot-2").Err))
@@ -276,7 +276,7 @@ func TestJoinTokens(t *testing.T) {
 	w.call("acme/admin", "POST", path, map[string]any{"maxUses": -1}).problem(422, "validation_failed")
 	w.call("acme/admin", "POST", path, map[string]any{"expiresAt": "2020-01-01T00:00:00Z"}).problem(422, "validation_failed")
 	// By default it is named after its executor, never expires, and has no limit.
-	plain := into[CreatedJoinToken](w.call("acme/admin", "POST", path, map[string]any{}).is(201))
+	plain := into[access.CreatedJoinToken](w.call("acme/admin", "POST", path, map[string]any{}).is(201))
 	require.Equal(t, "shop", plain.Name)
 	require.Nil(t, plain.ExpiresAt)
 	require.Nil(t, plain.MaxUses)

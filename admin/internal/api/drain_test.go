@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/access"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -28,7 +29,7 @@ func TestRemoveInstance(t *testing.T) {
 
 	type denial struct{ kind, instance, reason, by string }
 	list := func() (got []denial) {
-		for _, d := range into[web.Page[Denial]](w.call("acme/admin", "GET", "/executors/"+e.ID.String()+"/denials", nil).is(200)).Items {
+		for _, d := range into[web.Page[access.Denial]](w.call("acme/admin", "GET", "/executors/"+e.ID.String()+"/denials", nil).is(200)).Items {
 			got = append(got, denial{d.Kind, d.Instance, d.Reason, d.CreatedBy})
 		}
 		return got

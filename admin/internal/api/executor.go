@@ -210,6 +210,7 @@ func (xs *executors) register(server *web.Server) {
 		Description: "Also one that has left, as long as it is kept.",
 	}, xs.getInstance)
 	xs.registerEdits(server)
+	xs.registerDocuments(server)
 }
 
 func (xs *executors) listExecutors(ctx context.Context, id auth.Identity, in *listExecutorsInput) (*web.PageOutput[Executor], error) {

@@ -36,8 +36,6 @@ type listJobDocumentsInput struct {
 	Declared bool `query:"declared" doc:"Also jobs that the code of an application decides about. Default: without them"`
 }
 
-type jobDocumentsOutput struct{ Body json.RawMessage }
-
 // jobDocuments are jobs as documents.
 type jobDocuments struct{ *jobs }
 
@@ -50,7 +48,7 @@ func (d jobDocuments) register(server *web.Server) {
 	}, d.list)
 }
 
-func (d jobDocuments) list(ctx context.Context, id auth.Identity, in *listJobDocumentsInput) (*jobDocumentsOutput, error) {
+func (d jobDocuments) list(ctx context.Context, id auth.Identity, in *listJobDocumentsInput) (*document.List, error) {
 	at, err := web.DecodeCursor(in.Cursor, "job-documents")
 	if err != nil {
 		return nil, err
@@ -70,7 +68,7 @@ func (d jobDocuments) list(ctx context.Context, id auth.Identity, in *listJobDoc
 		out.Body.NextCursor = web.Cursor{List: "job-documents", Name: rows[len(rows)-1].Spec.Name}.Encode()
 	}
 	body, err := json.Marshal(out.Body)
-	return &jobDocumentsOutput{body}, err
+	return &document.List{Body: body}, err
 }
 
 func (d jobDocuments) answer(ctx context.Context, id auth.Identity, names *remembering, v *store.JobView) (document.Answer, error) {

@@ -76,8 +76,13 @@ func (d jobDocuments) Plan(ctx context.Context, id auth.Identity, docs []resourc
 	return steps, wrong, p.warn(ctx, id, steps)
 }
 
-// know lets jobs name calendars and scripts that the same request writes.
+// know lets jobs name executors, calendars and scripts that the same request writes.
 func (p *jobPlan) know(rows map[string]map[string]*resource.Row) error {
+	for name, row := range rows[executorDocumentKind.Name] {
+		if row != nil && row.Version == 0 {
+			p.names.executors["name:"+name] = domain.Executor{ID: domain.ExecutorID(row.ID), TenantID: row.Tenant, Name: name, Version: 1}
+		}
+	}
 	for name, row := range rows[calendar.Kind.Name] {
 		c, err := calendar.Of(row)
 		if err != nil {
@@ -310,30 +315,53 @@ func (d jobDocuments) PlanDelete(ctx context.Context, id auth.Identity, names []
 	return steps, nil
 }
 
-// Do implements web.Planner.
-func (d jobDocuments) Do(ctx context.Context, id auth.Identity, step *resource.Step) error {
-	work, is := step.Work.(*jobWork)
-	if !is || step.Action == resource.ActionSame {
-		return nil
+// Do implements web.Planner. Many jobs are written in one transaction.
+func (d jobDocuments) Do(ctx context.Context, id auth.Identity, steps []*resource.Step) []error {
+	errs := make([]error, len(steps))
+	ctx = domain.WithAudit(ctx, domain.AuditOf(ctx).Each())
+	var created, changed []int // in steps
+	for i, step := range steps {
+		if step.Action == resource.ActionCreate {
+			created = append(created, i)
+		} else {
+			changed = append(changed, i)
+		}
 	}
-	var v store.JobView
-	var err error
-	switch step.Action {
-	case resource.ActionCreate:
-		v, err = d.store.CreateJob(ctx, work.create.Job, work.create.Next)
-	case resource.ActionDelete:
-		v, err = d.store.SetJobState(ctx, store.SetJobStateParams{
-			Tenant: id.Tenant, ID: domain.JobID(step.ID), State: domain.JobDeleted, IfRevision: step.Version, By: id.Actor(), Next: timing.Next, Plan: d.plan,
-		})
-		v.Revision = step.Version
-	default:
-		v, err = d.store.UpdateJob(ctx, work.update)
+	jobs := domain.Collect(created, func(i *int) store.NewJob { return steps[*i].Work.(*jobWork).create })
+	for i, err := range d.store.CreateJobs(ctx, id.Tenant, jobs) {
+		step := steps[created[i]]
+		if errs[created[i]] = err; err == nil {
+			step.ID, step.Version = int64(jobs[i].ID), 1
+		}
 	}
-	if err != nil {
-		return err
+	ids := domain.Collect(changed, func(i *int) domain.JobID { return domain.JobID(steps[*i].ID) })
+	change := func(i int, job *store.LockedJob) error { return d.change(id, steps[changed[i]], job) }
+	for i, err := range d.store.ChangeJobs(ctx, id.Tenant, ids, change) {
+		step := steps[changed[i]]
+		if errs[changed[i]] = err; err == nil && step.Action == resource.ActionUpdate {
+			step.Version++
+		}
 	}
-	step.ID, step.Version = int64(v.ID), v.Revision
 	d.jobsChanged()
-	d.log.Info("job applied", "tenant_id", id.Tenant, "job_id", v.ID, "job", v.Spec.Name, "revision", v.Revision, "by", id.Actor())
-	return nil
+	d.log.Info("jobs applied", "tenant_id", id.Tenant, "created", len(created), "changed", len(changed), "refused", refused(errs), "by", id.Actor())
+	return errs
+}
+
+// change changes or deletes a job that is locked.
+func (d jobDocuments) change(id auth.Identity, step *resource.Step, job *store.LockedJob) error {
+	if step.Action == resource.ActionUpdate {
+		return job.Update(step.Work.(*jobWork).update)
+	}
+	return job.SetState(store.SetJobStateParams{
+		Tenant: id.Tenant, ID: job.ID, State: domain.JobDeleted, IfRevision: step.Version, By: id.Actor(), Next: timing.Next, Plan: d.plan,
+	})
+}
+
+func refused(errs []error) (n int) {
+	for _, err := range errs {
+		if err != nil {
+			n++
+		}
+	}
+	return n
 }

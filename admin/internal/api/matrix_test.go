@@ -27,8 +27,8 @@ func (w *world) objectsOf(tenant string) objects {
 	e := domain.Executor{ID: mustID[domain.ExecutorID](w.t, made["/executors/{id}"])}
 	admin := tenant + "/admin"
 	key := into[access.CreatedAPIKey](w.call(admin, "POST", "/api-keys", map[string]any{"name": "k", "role": "viewer"}).is(201))
-	join := into[CreatedJoinToken](w.call(admin, "POST", "/executors/"+e.ID.String()+"/join-tokens", map[string]any{}).is(201))
-	denial := into[Denial](w.call(admin, "POST", "/executors/"+e.ID.String()+"/denials", map[string]any{"serial": "ab01"}).is(201))
+	join := into[access.CreatedJoinToken](w.call(admin, "POST", "/executors/"+e.ID.String()+"/join-tokens", map[string]any{}).is(201))
+	denial := into[access.Denial](w.call(admin, "POST", "/executors/"+e.ID.String()+"/denials", map[string]any{"serial": "ab01"}).is(201))
 	calendar := into[calendarAnswer](w.call(admin, "POST", "/calendars", calendarBody("holidays", map[string]any{})).is(201))
 	_, err := w.store.SetScriptPolicy(w.t.Context(), domain.ScriptPolicy{TenantID: w.tenants[tenant], Languages: domain.ScriptLanguages})
 	require.NoError(w.t, err)
@@ -68,7 +68,7 @@ func (w *world) objectsIn(tenant string, e domain.Executor, jobName string) obje
 	w.call(admin, "POST", "/timers", map[string]any{"executor": e.Name, "handler": "reconcile", "key": "order-1", "after": "1h"}).is(201)
 	cancellation := into[timer.TimerCancellation](w.call(admin, "POST", "/timers/cancel", map[string]any{"executor": e.Name, "handler": "reconcile", "keyPrefix": "none-"}).is(202))
 	return objects{
-		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/by-name/{name}": jobName,
+		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/by-name/{name}": jobName, "/kinds/{kind}": "of-" + jobName,
 		"/runs/{id}": run.ID.String(), "/calls/{id}": run.ID.String(), "/backfills/{id}": backfill.ID,
 		"/job-proposals/{id}": domain.JobID(proposal.ID).String(), "/timer-cancellations/{id}": cancellation.ID,
 		"/timers/{executor}": e.Name, "/{handler}": "reconcile", "/{key}": "order-1",
@@ -216,7 +216,7 @@ func TestRoutesTimesRolesTimesTenants(t *testing.T) {
 		require.Len(t, into[web.Page[access.User]](w.call("beta/admin", "GET", "/users", nil).is(200)).Items, 5)
 		require.Len(t, into[web.Page[access.APIKey]](w.call("beta/admin", "GET", "/api-keys", nil).is(200)).Items, 1)
 		tokens := w.call("beta/admin", "GET", "/executors/"+foreign["/executors/{id}"]+"/join-tokens", nil).is(200)
-		require.Len(t, into[web.Page[JoinToken]](tokens).Items, 1)
+		require.Len(t, into[web.Page[access.JoinToken]](tokens).Items, 1)
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 // registerPackages adds the operations of the packages below this one.
 func registerPackages(server *web.Server, d *Deps, log *slog.Logger) {
 	changed := builtin.Within(d.BuiltInChanged)
-	access.Register(server, access.Deps{Store: d.Store, Auth: d.Auth, NewID: d.NewID, Now: d.Now, Log: log})
+	access.Register(server, access.Deps{Store: d.Store, Auth: d.Auth, NewID: d.NewID, Now: d.Now, Denied: d.Denied, Log: log})
 	tenant.Register(server, tenant.Deps{Store: d.Store, NewID: d.NewID, Now: d.Now, Made: d.TenantMade, DisabledChanged: d.DisabledChanged, BeforeDisable: d.BeforeDisable, Log: log})
 	apply.Register(server, d.Store)
 	calendar.Register(server, calendar.Deps{Store: d.Store, NewID: d.NewID, Now: d.Now, FollowCalendar: d.FollowCalendar, Log: log})
@@ -40,6 +40,7 @@ func registerNouns(server *web.Server, d *Deps, log *slog.Logger) *Actions {
 		store: d.Store, forecast: forecast.New(d.Store), secrets: d.Secrets, handlers: d.Handlers, newID: d.NewID, now: d.Now, plan: d.Plan,
 		jobsChanged: d.JobsChanged, problem: server.Problem, log: log,
 	}
+	kept := &retention{store: d.Store, newID: d.NewID, now: d.Now, runsKept: d.RunRetention, logsKept: d.LogRetention, log: log}
 	for _, noun := range []interface{ register(server *web.Server) }{
 		maintained, starts, started,
 		&sessions{auth: d.Auth, maintenance: maintained, path: d.Path, secure: d.SecureCookies},
@@ -47,10 +48,10 @@ func registerNouns(server *web.Server, d *Deps, log *slog.Logger) *Actions {
 			store: d.Store, newID: d.NewID, now: d.Now, plan: d.Plan, readWeights: d.Weights,
 			beforeDisable: d.BeforeDisable, disabledChanged: d.DisabledChanged, log: log,
 		},
-		&admission{store: d.Store, auth: d.Auth, newID: d.NewID, now: d.Now, denied: d.Denied},
 		&drains{store: d.Store, newID: d.NewID, now: d.Now, denied: d.Denied, drainsChanged: d.DrainsChanged, log: log},
 		&limits{store: d.Store, log: log},
-		&retention{store: d.Store, newID: d.NewID, now: d.Now, runsKept: d.RunRetention, logsKept: d.LogRetention, log: log},
+		kept,
+		&tenants{store: d.Store, newID: d.NewID, now: d.Now, made: d.TenantMade, retention: kept, log: log},
 		defined, &fires{jobs: defined, forecast: defined.forecast, now: d.Now},
 		&declarations{
 			store: d.Store, newID: d.NewID, now: d.Now, plan: d.Plan, jobsChanged: d.JobsChanged,

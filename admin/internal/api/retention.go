@@ -143,13 +143,7 @@ func (rt *retention) getRetention(ctx context.Context, id auth.Identity, job dom
 
 func (rt *retention) setRetention(ctx context.Context, id auth.Identity, job domain.JobID, in *setRetentionInput) (*retentionOutput, error) {
 	var r reader
-	within := func(name string, days int, most time.Duration) {
-		if most > 0 && domain.Days(days) > most {
-			r.Fail("body."+name, days, "must not be longer than the server keeps them: %s", domain.DurationText(most))
-		}
-	}
-	within("runDays", in.Body.RunDays, rt.runsKept)
-	within("logDays", in.Body.LogDays, rt.logsKept)
+	rt.check(&r, "body.", in.Body)
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
@@ -163,4 +157,15 @@ func (rt *retention) setRetention(ctx context.Context, id auth.Identity, job dom
 	}
 	rt.log.Warn("retention set", "tenant_id", id.Tenant, "job_id", job, "run_days", v.RunDays, "log_days", v.LogDays, "run_count", v.RunCount, "by", id.Actor())
 	return &retentionOutput{ETag: web.ETag(v.Version), Body: rt.retentionOf(&v)}, nil
+}
+
+// check refuses to keep runs longer than the server does.
+func (rt *retention) check(r *reader, at string, w RetentionWrite) {
+	within := func(name string, days int, most time.Duration) {
+		if most > 0 && domain.Days(days) > most {
+			r.Fail(at+name, days, "must not be longer than the server keeps them: %s", domain.DurationText(most))
+		}
+	}
+	within("runDays", w.RunDays, rt.runsKept)
+	within("logDays", w.LogDays, rt.logsKept)
 }

@@ -87,6 +87,7 @@ func (e *AuditEntry) At() time.Time { return IDTime(e.ID) }
 type PendingAudit struct {
 	mu     sync.Mutex
 	entry  AuditEntry // guarded by mu
+	each   bool       // fixed after construction: each object has an entry of its own
 	stored bool       // guarded by mu: a commit has stored it, or may have
 	known  bool       // guarded by mu: no other transaction has to store it
 }
@@ -140,6 +141,28 @@ func (p *PendingAudit) Another() *PendingAudit {
 	e := p.entry
 	e.ID, e.AuditObject = 0, AuditObject{}
 	return NewPendingAudit(e)
+}
+
+// Each returns entries of the same request for the objects of one transaction, each of which
+// gets its own. nil of nil.
+func (p *PendingAudit) Each() *PendingAudit {
+	out := p.Another()
+	if out != nil {
+		out.each, out.stored, out.known = true, true, true
+	}
+	return out
+}
+
+// IsEach reports whether each object has an entry of its own (Of).
+func (p *PendingAudit) IsEach() bool { return p != nil && p.each }
+
+// Of is the entry of one object. It has no id yet.
+func (p *PendingAudit) Of(o AuditObject) AuditEntry {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entry
+	e.ID, e.AuditObject = 0, o
+	return e
 }
 
 // SignedIn says whose session begins or ends, and in which tenant.

@@ -31,6 +31,8 @@ type Step struct {
 	// ID and Version are those of the document that has the name now. 0: there is none. After a
 	// write they are those that were written.
 	ID, Version int64
+	// Seen is what the step was compared with, if Version does not stand for all of it.
+	Seen string
 	// Changes are the fields that differ, in their order. A new document has none.
 	Changes []Change
 	// Fires are next fire times, if the step changes them. nil: it does not.

@@ -1316,6 +1316,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/executor-documents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List executors as documents
+         * @description By name, as apply-documents takes them. The built-in executor is left out.
+         */
+        get: operations["list-executor-documents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/executors": {
         parameters: {
             query?: never;
@@ -2252,6 +2272,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/kinds/{kind}/schema": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * JSON schema of a kind of documents
+         * @description Draft 2020-12, with descriptions and bounds, and without references to other addresses. Editors complete and check files with it.
+         */
+        get: operations["get-kind-schema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/limits": {
         parameters: {
             query?: never;
@@ -2976,6 +3016,26 @@ export interface paths {
          * @description Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count. A role that is bound to executors sees the runs of those. groupBy adds the jobs, executors, labels or errors with the most failures. These are runs that failed, timed out or were lost. They count by the hour of their end, within some seconds after it.
          */
         get: operations["tenant-statistics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant-documents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The tenant as a document
+         * @description With its quotas, its limit and its retention, as apply-documents takes it.
+         */
+        get: operations["list-tenant-documents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -5448,6 +5508,101 @@ export interface components {
              */
             version: number;
         };
+        ExecutorDocument: {
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Time of creation
+             */
+            createdAt: string;
+            /** @description Creator */
+            createdBy: string;
+            /** @description Id of the document, a decimal string */
+            id: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind: "Executor";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind */
+            name: string;
+            /** @description Why the contents cannot be read; absent: they can */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["ExecutorSettings"];
+            /**
+             * Format: date-time
+             * @description Time of the last edit
+             */
+            updatedAt: string;
+            /** @description Author of the last edit */
+            updatedBy: string;
+            /**
+             * Format: int64
+             * @description Version of the document, from 1. Each edit adds one
+             */
+            version: number;
+        };
+        ExecutorDocumentWrite: {
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion?: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            createdAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            createdBy?: string;
+            /** @description Ignored, so that an answer can be written */
+            id?: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind?: "Executor";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind. It must not look like an id */
+            name: string;
+            /** @description Ignored, so that an answer can be written */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["ExecutorSettings"];
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            updatedAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            updatedBy?: string;
+            /**
+             * Format: int64
+             * @description Ignored, so that an answer can be written
+             */
+            version?: number;
+        };
+        ExecutorSettings: {
+            /** @description What it is for, for people */
+            description?: string;
+            /**
+             * Format: int64
+             * @description Runs that may go on at once; 0: no limit
+             */
+            maxRunning?: number;
+        };
         Explanation: {
             /**
              * Format: date-time
@@ -6990,6 +7145,7 @@ export interface components {
             items: components["schemas"]["AlertChannel"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
             total?: components["schemas"]["Total"];
         };
         PageAlertRule: {
@@ -6997,6 +7153,7 @@ export interface components {
             items: components["schemas"]["AlertRule"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
             total?: components["schemas"]["Total"];
         };
         PageAlertSilence: {
@@ -7044,6 +7201,7 @@ export interface components {
             items: components["schemas"]["Calendar"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
             total?: components["schemas"]["Total"];
         };
         PageCalendarVersion: {
@@ -7065,6 +7223,7 @@ export interface components {
             items: components["schemas"]["Connection"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
             total?: components["schemas"]["Total"];
         };
         PageDeletedDocument: {
@@ -7102,6 +7261,14 @@ export interface components {
         PageExecutor: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Executor"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
+        };
+        PageExecutorDocument: {
+            /** @description The items of this page, in the order of the list */
+            items: components["schemas"]["ExecutorDocument"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
             /** @description With total=true: how many items all pages have */
@@ -7168,6 +7335,7 @@ export interface components {
             items: components["schemas"]["JobDocument"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
             total?: components["schemas"]["Total"];
         };
         PageJobEvent: {
@@ -7279,6 +7447,7 @@ export interface components {
             items: components["schemas"]["Script"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
             total?: components["schemas"]["Total"];
         };
         PageScriptPolicy: {
@@ -7298,6 +7467,14 @@ export interface components {
         PageTenant: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Tenant"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
+        };
+        PageTenantDocument: {
+            /** @description The items of this page, in the order of the list */
+            items: components["schemas"]["TenantDocument"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
             /** @description With total=true: how many items all pages have */
@@ -9048,11 +9225,172 @@ export interface components {
              */
             version: number;
         };
+        TenantDocument: {
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Time of creation
+             */
+            createdAt: string;
+            /** @description Creator */
+            createdBy: string;
+            /** @description Id of the document, a decimal string */
+            id: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind: "Tenant";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind */
+            name: string;
+            /** @description Why the contents cannot be read; absent: they can */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["TenantSettings"];
+            /**
+             * Format: date-time
+             * @description Time of the last edit
+             */
+            updatedAt: string;
+            /** @description Author of the last edit */
+            updatedBy: string;
+            /**
+             * Format: int64
+             * @description Version of the document, from 1. Each edit adds one
+             */
+            version: number;
+        };
+        TenantDocumentWrite: {
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion?: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            createdAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            createdBy?: string;
+            /** @description Ignored, so that an answer can be written */
+            id?: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind?: "Tenant";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind. It must not look like an id */
+            name: string;
+            /** @description Ignored, so that an answer can be written */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["TenantSettings"];
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            updatedAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            updatedBy?: string;
+            /**
+             * Format: int64
+             * @description Ignored, so that an answer can be written
+             */
+            version?: number;
+        };
+        TenantKeeps: {
+            /**
+             * Format: int64
+             * @description The same of their logs
+             */
+            logDays?: number;
+            /**
+             * Format: int64
+             * @description How many of the newest ended runs of each job are kept, if there are more; 0: any number
+             */
+            runCount?: number;
+            /**
+             * Format: int64
+             * @description How many days runs are kept after their end; 0: as the server says
+             */
+            runDays?: number;
+        };
+        TenantQuotas: {
+            /**
+             * Format: int64
+             * @description API calls that one node answers in a second
+             */
+            api_calls_per_second?: number;
+            /**
+             * Format: int64
+             * @description API keys
+             */
+            api_keys?: number;
+            /**
+             * Format: int64
+             * @description Executors
+             */
+            executors?: number;
+            /**
+             * Format: int64
+             * @description Fires of all enabled jobs in a minute
+             */
+            fires_per_minute?: number;
+            /**
+             * Format: int64
+             * @description Instances that have not gone
+             */
+            instances?: number;
+            /**
+             * Format: int64
+             * @description Jobs
+             */
+            jobs?: number;
+            /**
+             * Format: int64
+             * @description Bytes of pending timers, revisions, versions and catalogues
+             */
+            stored_bytes?: number;
+            /**
+             * Format: int64
+             * @description Pending timers
+             */
+            timers?: number;
+            /**
+             * Format: int64
+             * @description Members
+             */
+            users?: number;
+        };
         TenantRef: {
             /** @description Id of the tenant, a decimal string */
             id: string;
             /** @description Its name */
             name: string;
+        };
+        TenantSettings: {
+            /**
+             * Format: int64
+             * @description Runs that may go on at once; 0: no limit
+             */
+            maxRunning?: number;
+            /** @description How much the tenant may have; 0: no limit. Kinds that are left out have their default */
+            quotas?: components["schemas"]["TenantQuotas"];
+            /** @description How long ended runs are kept; default: as the server says */
+            retention?: components["schemas"]["TenantKeeps"];
         };
         TenantWithRole: {
             /** @description Id of the tenant, a decimal string */
@@ -18964,6 +19302,108 @@ export interface operations {
             };
         };
     };
+    "list-executor-documents": {
+        parameters: {
+            query?: {
+                /** @description Items of a page, at most */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageExecutorDocument"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-executors": {
         parameters: {
             query?: {
@@ -26049,6 +26489,117 @@ export interface operations {
             };
         };
     };
+    "get-kind-schema": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description Name of the kind, as in the field kind */
+                kind: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-limits": {
         parameters: {
             query?: {
@@ -30932,6 +31483,108 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Statistics"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-tenant-documents": {
+        parameters: {
+            query?: {
+                /** @description Items of a page, at most */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageTenantDocument"];
                 };
             };
             /** @description The answer would be the one that If-None-Match names */

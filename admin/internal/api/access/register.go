@@ -13,6 +13,8 @@ import (
 type Store interface {
 	store.Accounts
 	store.Invitations
+	store.Trust
+	store.Executors
 }
 
 // Deps is what the operations need; package api says of each what it is.
@@ -21,7 +23,9 @@ type Deps struct {
 	Auth  *auth.Service
 	NewID func() int64
 	Now   func() time.Time
-	Log   *slog.Logger
+	// Denied is called after a denial.
+	Denied func()
+	Log    *slog.Logger
 }
 
 // api are the operations of this package.
@@ -34,6 +38,8 @@ type api struct {
 func Register(s *web.Server, deps Deps) {
 	a := &api{s, deps}
 	a.registerAPIKeys()
+	a.registerJoinTokens()
+	a.registerDenials()
 	a.registerUsers()
 	a.registerInvitations()
 }

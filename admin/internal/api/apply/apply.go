@@ -54,6 +54,16 @@ func Register(s *web.Server, sets Sets) {
 			return DocumentKind{k.Name, k.Lists, resource.APIVersion, k.Brief, web.EmptyIfNil(k.Literal)}
 		})), nil
 	})
+	a.registerSchema()
+}
+
+// registerSchema adds the schemas by which editors check documents.
+func (a *api) registerSchema() {
+	web.Register(a.server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/kinds/{kind}/schema", ID: "get-kind-schema", Tag: "documents",
+		Summary: "JSON schema of a kind of documents", Description: "Draft 2020-12, with descriptions and bounds, and without references to other addresses. Editors complete and check files with it.",
+		Answer: web.AnyJSON,
+	}, a.schema)
 }
 
 // ready reads and plans the documents of a request, and refuses another plan than was looked at.
@@ -113,17 +123,22 @@ func (a *api) write(ctx context.Context, id auth.Identity, r *request, k *web.Do
 	return do(ctx, id, of)
 }
 
-// do does steps. Each has an audit entry of its own.
+// do does the steps that change something, those of one kind together.
 func do(ctx context.Context, id auth.Identity, of []*entry) error {
-	for _, e := range of {
-		if e.step.Action == resource.ActionSame || e.err != nil {
-			continue
+	of = slices.DeleteFunc(slices.Clone(of), func(e *entry) bool { return e.step.Action == resource.ActionSame || e.err != nil })
+	for len(of) > 0 {
+		n := 1
+		for n < len(of) && of[n].kind.Name == of[0].kind.Name {
+			n++
 		}
-		err := e.kind.Planner.Do(domain.WithAudit(ctx, domain.AuditOf(ctx).Another()), id, &e.step)
-		if err != nil && web.OurFault(err) {
-			return err
+		errs := of[0].kind.Planner.Do(ctx, id, domain.Collect(of[:n], func(e **entry) *resource.Step { return &(*e).step }))
+		for i, err := range errs {
+			if err != nil && web.OurFault(err) {
+				return err
+			}
+			of[i].err = err
 		}
-		e.err = err
+		of = of[n:]
 	}
 	return nil
 }

@@ -178,7 +178,7 @@ func (r *request) check() error {
 			wrong.Fields = append(wrong.Fields, fields...)
 			continue
 		}
-		fmt.Fprintf(sum, "%d %s/%s %d\n", len(e.raw), e.kind.Name, e.step.Name, e.step.Version)
+		fmt.Fprintf(sum, "%d %s/%s %d %s\n", len(e.raw), e.kind.Name, e.step.Name, e.step.Version, e.step.Seen)
 		sum.Write(e.raw)
 	}
 	for _, e := range r.deletes {

@@ -92,7 +92,9 @@ func describe(r huma.Registry, k *resource.Kind) schemas {
 	written["name"] = &huma.Schema{Type: huma.TypeString, MinLength: &one, MaxLength: &most, Description: known["name"].Description + ". It must not look like an id"}
 	out.write = component(r, k.Component+"Write", object([]string{"name", "spec"}, written))
 
-	out.page = component(r, "Page"+k.Component, page(&huma.Schema{Ref: out.answer.Ref}, r.Schema(reflect.TypeFor[web.Total](), true, "Total")))
+	total := *r.Schema(reflect.TypeFor[web.Total](), true, "Total")
+	total.Description = "With total=true: how many items all pages have"
+	out.page = component(r, "Page"+k.Component, page(&huma.Schema{Ref: out.answer.Ref}, &total))
 	if k.Versioned {
 		out.version = component(r, k.Component+"Version", object([]string{"version", "createdAt", "createdBy", "name", "spec"}, map[string]*huma.Schema{
 			"version": number, "createdAt": text("Time of this version", "date-time"), "createdBy": text("Author of this version", ""), "name": text("Name at this version", ""), "labels": labels(), "spec": spec,

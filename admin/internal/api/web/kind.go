@@ -23,9 +23,10 @@ type DocumentKind struct {
 	// out.
 	Lists string
 	Brief bool
-	// Last kinds name documents of other kinds. An apply writes them after all others.
-	Last    bool
-	Planner Planner
+	// First kinds are named by documents of other kinds: the last one that was added is written
+	// first. Last kinds name documents of other kinds, and are written after all others.
+	First, Last bool
+	Planner     Planner
 }
 
 // Planner plans and writes documents of a kind.
@@ -35,9 +36,10 @@ type Planner interface {
 	// PlanDelete finds documents by their names, and others by their ids. Those that are not
 	// there are left out.
 	PlanDelete(ctx context.Context, id auth.Identity, names []string, ids []int64) ([]resource.Step, error)
-	// Do does a step. It writes the new id and version into it. CodeRevisionMismatch: the
-	// document was changed after the plan.
-	Do(ctx context.Context, id auth.Identity, step *resource.Step) error
+	// Do does steps that change something, and returns an error or nil for each. It writes the
+	// new ids and versions into them. CodeRevisionMismatch: the document was changed after the
+	// plan. Each document has an audit entry of its own.
+	Do(ctx context.Context, id auth.Identity, steps []*resource.Step) []error
 }
 
 // PlanRequest is what a plan needs beside the documents of a kind.
@@ -66,6 +68,10 @@ func (s *Server) Kinds() *Kinds { return &s.kinds }
 func (k *Kinds) Add(kind DocumentKind) {
 	if kind.Last {
 		k.last = append(k.last, kind)
+		return
+	}
+	if kind.First {
+		k.list = slices.Insert(k.list, 0, kind)
 		return
 	}
 	k.list = append(k.list, kind)
@@ -122,8 +128,23 @@ func (f ForEach) PlanDelete(ctx context.Context, id auth.Identity, names []strin
 }
 
 // Do implements Planner.
-func (f ForEach) Do(ctx context.Context, id auth.Identity, step *resource.Step) error {
-	return f.Documents.Do(ctx, id.Tenant, id.Actor(), step)
+func (f ForEach) Do(ctx context.Context, id auth.Identity, steps []*resource.Step) []error {
+	return DoEach(ctx, steps, func(ctx context.Context, step *resource.Step) error {
+		return f.Documents.Do(ctx, id.Tenant, id.Actor(), step)
+	})
+}
+
+// DoEach does steps one by one. The first fault of the server ends it: the others have it, too.
+func DoEach(ctx context.Context, steps []*resource.Step, do func(ctx context.Context, step *resource.Step) error) []error {
+	errs := make([]error, len(steps))
+	for i, step := range steps {
+		if i > 0 && errs[i-1] != nil && OurFault(errs[i-1]) {
+			errs[i] = errs[i-1]
+			continue
+		}
+		errs[i] = do(domain.WithAudit(ctx, domain.AuditOf(ctx).Another()), step)
+	}
+	return errs
 }
 
 // FieldsOf are the wrong fields that an error names, with locations below at in place of body.

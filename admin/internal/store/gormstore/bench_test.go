@@ -2,6 +2,7 @@ package gormstore
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -57,4 +58,43 @@ func benchmarkCycle(b *testing.B, s *Store, blocking domain.Blocking) {
 		b.ReportMetric(runs/d.Seconds(), name+"/s")
 	}
 	b.ReportMetric(runs/b.Elapsed().Seconds(), "all/s")
+}
+
+// BenchmarkChangeJobs measures new revisions of 1,000 jobs, one in a transaction and several.
+func BenchmarkChangeJobs(b *testing.B) {
+	for name, options := range bothDatabases {
+		for _, together := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/together=%t", name, together), func(b *testing.B) { benchmarkChangeJobs(b, openStore(b, options(b)), together) })
+		}
+	}
+}
+
+func benchmarkChangeJobs(b *testing.B, s *Store, together bool) {
+	w := newWorld(b, s, 1000, domain.BlockParallel)
+	revision := func(job domain.Job) store.UpdateJobParams {
+		job.Spec.Priority++
+		return store.UpdateJobParams{
+			Tenant: w.tenant, ID: job.ID, Spec: job.Spec, Source: domain.SourceConsole, By: "ann",
+			Next: func(time.Time, *domain.JobSpec) time.Time { return domain.Never },
+		}
+	}
+	ids, err := s.ListJobIDs(b.Context(), store.ListJobsParams{Tenant: w.tenant, Limit: 1000}, 0, math.MaxInt64)
+	require.NoError(b, err)
+	require.Len(b, ids, 1000)
+	jobs, err := s.FindJobsByID(b.Context(), w.tenant, ids)
+	require.NoError(b, err)
+	b.ResetTimer()
+	for range b.N {
+		if together {
+			for _, err := range s.ChangeJobs(b.Context(), w.tenant, ids, func(_ int, job *store.LockedJob) error { return job.Update(revision(job.Job)) }) {
+				require.NoError(b, err)
+			}
+			continue
+		}
+		for i := range jobs {
+			_, err := s.UpdateJob(b.Context(), revision(jobs[i].Job))
+			require.NoError(b, err)
+		}
+	}
+	b.ReportMetric(float64(b.N*len(ids))/b.Elapsed().Seconds(), "jobs/s")
 }

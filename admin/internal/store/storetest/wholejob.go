@@ -77,3 +77,56 @@ func testDocumentSets(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.Empty(t, got)
 }
+
+// testChangeJobs: many jobs are changed in few transactions. One that is refused does not undo
+// the others.
+func testChangeJobs(t *testing.T, f *fixture) {
+	jobs := make([]store.JobView, 60)
+	for i := range jobs {
+		jobs[i] = f.job(nil)
+	}
+	list := domain.Collect(jobs, func(v *store.JobView) domain.JobID { return v.ID })
+	list = append(list, 12345)
+	update := func(to int, from int64) []error {
+		return f.s.ChangeJobs(f.ctx, f.tenant, list, func(i int, job *store.LockedJob) error {
+			if i == 59 {
+				return job.SetState(store.SetJobStateParams{Tenant: f.tenant, ID: job.ID, State: domain.JobDeleted, IfRevision: job.Revision, By: "ann"})
+			}
+			spec := job.Spec
+			if spec.Priority = to; i == 30 {
+				spec.Name = jobs[0].Spec.Name
+			}
+			p := store.UpdateJobParams{Tenant: f.tenant, ID: job.ID, IfRevision: from, Spec: spec, Source: domain.SourceConsole, By: "ann", Next: at(domain.Never)}
+			if i == 3 {
+				p.IfRevision = 7
+			}
+			return job.Update(p)
+		})
+	}
+	errs := update(5, 1)
+	for i, err := range errs {
+		switch i {
+		case 3:
+			f.code(domain.CodeRevisionMismatch, err)
+		case 30:
+			f.code(domain.CodeConflict, err)
+		case 60:
+			f.code(domain.CodeNotFound, err)
+		default:
+			f.ok(err)
+		}
+	}
+	found, err := f.s.FindJobsByID(f.ctx, f.tenant, list)
+	f.ok(err)
+	require.Len(t, found, 59, "one was deleted")
+	for _, v := range found {
+		want := []int64{2, 5}
+		if v.ID == list[3] || v.ID == list[30] {
+			want = []int64{1, 0}
+		}
+		require.Equal(t, want, []int64{v.Revision, int64(v.Spec.Priority)})
+	}
+	for _, err := range f.s.ChangeJobs(f.ctx, f.tenant+1, list, func(int, *store.LockedJob) error { panic("of another tenant") }) {
+		f.code(domain.CodeNotFound, err)
+	}
+}

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,13 +62,18 @@ func (s *Jobs) createSome(ctx context.Context, tenant domain.TenantID, jobs []st
 		copy(errs, refused)
 		return
 	}
-	single := domain.Is(err, domain.CodeConflict) || domain.Is(err, domain.CodeInvalid) || domain.Is(err, domain.CodeNotFound) ||
-		domain.Is(err, domain.CodeQuotaExceeded)
+	single := refusesOne(err)
 	for i, j := range jobs {
 		if errs[i] = err; single {
 			errs[i] = s.Run(ctx, "create job", func(t *db.Tx) error { return s.insertJobs(t, []store.NewJob{j}, allow) })
 		}
 	}
+}
+
+// refusesOne reports whether an error may be that of one job of a batch.
+func refusesOne(err error) bool {
+	return slices.Contains([]domain.Code{domain.CodeConflict, domain.CodeInvalid, domain.CodeNotFound, domain.CodeQuotaExceeded,
+		domain.CodeRevisionMismatch, domain.CodeExecutorDisabled}, domain.CodeOf(err))
 }
 
 // takenNames returns those names of jobs that living jobs have.
@@ -129,8 +135,10 @@ func (s *shared) insertJobs(t *db.Tx, jobs []store.NewJob, allow allowance) erro
 		triggers[i] = &record.TriggerRow{JobID: row.ID, TenantID: row.TenantID, Part: row.Part, ExecutorID: row.ExecutorID, Revision: 1, NextFireAt: db.Millis(at)}
 		slots[i] = &record.SlotRow{JobID: row.ID, TenantID: row.TenantID}
 	}
-	if len(rows) == 1 { // the API names those of a batch
-		t.Audited(auditedJob(&rows[0]))
+	if len(rows) == 1 || domain.AuditOf(t.Ctx).IsEach() { // otherwise the API names those of a batch
+		for i := range rows {
+			t.Audited(auditedJob(&rows[i]))
+		}
 	}
 	tenant := domain.TenantID(rows[0].TenantID)
 	if err := allow(t, tenant, growth{bytes: bytes}); err != nil {

@@ -44,7 +44,13 @@ func (r *AuditRow) Entry() domain.ChainedEntry {
 
 // Audited adds what is known of the object to the entry that this transaction stores, if it
 // stores one.
-func (t *Tx) Audited(o domain.AuditObject) { domain.AuditOf(t.Ctx).Object(o) }
+func (t *Tx) Audited(o domain.AuditObject) {
+	if pending := domain.AuditOf(t.Ctx); pending.IsEach() {
+		t.audited = append(t.audited, pending.Of(o))
+	} else {
+		pending.Object(o)
+	}
+}
 
 // Facts are what the audit log says of an object, by the names of the API, without secrets.
 // nil: the object is not there.
@@ -67,24 +73,31 @@ func (t *Tx) AuditedChange(o domain.AuditObject, before, after Facts) {
 	t.Audited(o)
 }
 
-// InsertAudit writes an entry. A second one with the same id changes nothing.
-func (t *Tx) InsertAudit(e domain.AuditEntry) error {
-	e = e.Bounded()
-	row := AuditRow{
+// InsertAudit writes entries. A second one with the same id changes nothing.
+func (t *Tx) InsertAudit(entries ...domain.AuditEntry) error {
+	rows := domain.Collect(entries, auditRow)
+	if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&rows).Error; err != nil {
+		return fmt.Errorf("insert audit entries: %w", err)
+	}
+	return nil
+}
+
+func auditRow(entry *domain.AuditEntry) AuditRow {
+	e := entry.Bounded()
+	return AuditRow{
 		TenantID: int64(e.Tenant), ID: e.ID, Actor: e.Actor, UserID: int64(e.User), KeyID: e.Key, Operation: e.Operation, Outcome: e.Outcome,
 		Code: string(e.Code), Kind: e.Kind, ObjectID: e.AuditObject.ID, ObjectName: e.Name, BeforeText: e.Before, AfterText: e.After,
 		Address: e.Address, RequestID: e.Request,
 	}
-	if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
-		return fmt.Errorf("insert audit entry: %w", err)
-	}
-	return nil
 }
 
 // writeAudit stores the pending entry of the transaction's context. stored, which may be nil,
 // is to be called with the outcome of the commit.
 func (t *Tx) writeAudit() (stored func(error), err error) {
 	pending := domain.AuditOf(t.Ctx)
+	if pending.IsEach() {
+		return nil, t.writeAudited()
+	}
 	entry, waits, err := pending.Waiting(t.DB.NewID)
 	if err != nil || !waits {
 		return nil, err
@@ -94,4 +107,17 @@ func (t *Tx) writeAudit() (stored func(error), err error) {
 			pending.Stored(err == nil)
 		}
 	}, t.InsertAudit(entry)
+}
+
+// writeAudited stores an entry for each object that the transaction has changed.
+func (t *Tx) writeAudited() (err error) {
+	if len(t.audited) == 0 {
+		return nil
+	}
+	for i := range t.audited {
+		if t.audited[i].ID, err = t.DB.NewID(); err != nil {
+			return err
+		}
+	}
+	return t.InsertAudit(t.audited...)
 }

@@ -85,6 +85,7 @@ type Tx struct {
 	writer  string   // the server of a cluster that was the writer before it began
 	// Rearmed: the next fire time of a fixed delay was set.
 	Rearmed bool
+	audited []domain.AuditEntry // without ids
 }
 
 // Unwatched is for statements of batches: the driver hands every statement that

@@ -23,9 +23,9 @@ import (
 	"github.com/carillon-sched/carillon/internal/document"
 )
 
-// Commands are plan, apply, delete and export.
+// Commands are plan, apply, delete, export and schema.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{a.ServerFlags(planCommand(a)), a.ServerFlags(applyCommand(a)), a.ServerFlags(deleteCommand(a)), a.ServerFlags(exportCommand(a))}
+	return []*cobra.Command{a.ServerFlags(planCommand(a)), a.ServerFlags(applyCommand(a)), a.ServerFlags(deleteCommand(a)), a.ServerFlags(exportCommand(a)), a.ServerFlags(schemaCommand(a))}
 }
 
 // source says where documents come from.
@@ -416,12 +416,12 @@ func short(value json.RawMessage) string {
 }
 
 func exportCommand(a *cli.App) *cobra.Command {
-	var declared bool
+	var declared, whole bool
 	cmd := &cobra.Command{
 		Use: "export [KIND…]", Short: "Write all documents as YAML that apply takes", Args: cobra.ArbitraryArgs,
 		Example: "  carillon export > shop.yaml\n  carillon export Calendar Job | carillon apply -f - --context staging",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
-			documents, err := export(cmd.Context(), s, args, declared)
+			documents, err := export(cmd.Context(), s, args, declared, whole)
 			if err != nil {
 				return err
 			}
@@ -434,12 +434,14 @@ func exportCommand(a *cli.App) *cobra.Command {
 			return nil
 		}),
 	}
+	cmd.Flags().BoolVar(&whole, "whole", false, "also the tenant itself: its quotas, limit and retention")
 	cmd.Flags().BoolVar(&declared, "declared", false, "also jobs that the code of an application decides about")
 	return cmd
 }
 
-// export reads the documents of all kinds, or of those that are named.
-func export(ctx context.Context, s *cli.Session, only []string, declared bool) (out []json.RawMessage, err error) {
+// export reads the documents of all kinds, or of those that are named. The tenant itself is left
+// out unless asked for: an export is often applied to another tenant.
+func export(ctx context.Context, s *cli.Session, only []string, declared, whole bool) (out []json.RawMessage, err error) {
 	kinds, err := s.ListKinds(ctx)
 	if err != nil {
 		return nil, err
@@ -447,7 +449,7 @@ func export(ctx context.Context, s *cli.Session, only []string, declared bool) (
 	known := []string{}
 	for _, k := range kinds.Value.Items {
 		known = append(known, k.Name)
-		if len(only) > 0 && !slices.Contains(only, k.Name) {
+		if len(only) > 0 && !slices.Contains(only, k.Name) || len(only) == 0 && k.Name == "Tenant" && !whole {
 			continue
 		}
 		of := apiclient.Documents{Client: s.Client.Client, Path: k.Path}

@@ -129,6 +129,7 @@ func jobList(a *cli.App) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List jobs", Args: cobra.NoArgs,
+		Long:    "List jobs, without their inputs.\n\nThe list is for people and programs that read. Jobs that apply takes are written by: carillon export Job",
 		Example: "  carillon job list --state paused\n  carillon job list --executor shop -o name\n  carillon job list --never-fires",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			if limit < 0 {
@@ -149,6 +150,9 @@ func jobList(a *cli.App) *cobra.Command {
 					return err
 				}
 				a.SayTotal(limit, page.Value.Total, "jobs")
+			}
+			if s.Printer.Format == output.YAML {
+				a.Say("These jobs have no inputs, and apply does not take them. For that use: carillon export Job")
 			}
 			return cli.PrintList(a, s, jobView(a.Now()), jobs, err, "No jobs match.")
 		}),

@@ -1,4 +1,4 @@
-package api
+package access
 
 import (
 	"context"
@@ -54,30 +54,30 @@ type joinTokenIDInput struct {
 	TokenID string `path:"tokenId" doc:"Id of the join token"`
 }
 
-func (ad *admission) registerJoinTokens(server *web.Server) {
-	web.Register(server, web.May(domain.PermAdmin), web.Operation{
+func (a *api) registerJoinTokens() {
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/executors/{id}/join-tokens", ID: "list-join-tokens", Tag: "access",
 		Summary:     "List an executor's join tokens",
 		Description: "Tokens that are not revoked. Secrets are not shown again.",
-	}, ad.listJoinTokens)
-	web.Register(server, web.May(domain.PermAdmin), web.Operation{
+	}, a.listJoinTokens)
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/executors/{id}/join-tokens", ID: "create-join-token", Tag: "access",
 		Summary:     "Make a join token",
 		Description: "The answer holds the secret, with which a process registers at this executor. It is shown only now.", Status: http.StatusCreated, Errors: []int{http.StatusConflict},
-	}, ad.createJoinToken)
-	web.Register(server, web.May(domain.PermAdmin), web.Operation{
+	}, a.createJoinToken)
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodDelete, Path: web.Base + "/executors/{id}/join-tokens/{tokenId}", ID: "revoke-join-token", Tag: "access",
 		Summary: "Revoke a join token", Description: "Instances that are connected stay until their session ends.",
 		Status: http.StatusNoContent,
-	}, ad.revokeJoinToken)
+	}, a.revokeJoinToken)
 }
 
-func (ad *admission) listJoinTokens(ctx context.Context, id auth.Identity, in *web.IDPage) (*web.PageOutput[JoinToken], error) {
-	e, err := web.ByID(ctx, id.Tenant, in.ID, ad.store.FindExecutor)
+func (a *api) listJoinTokens(ctx context.Context, id auth.Identity, in *web.IDPage) (*web.PageOutput[JoinToken], error) {
+	e, err := web.ByID(ctx, id.Tenant, in.ID, a.deps.Store.FindExecutor)
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := ad.store.ListJoinTokens(ctx, id.Tenant, e.ID)
+	tokens, err := a.deps.Store.ListJoinTokens(ctx, id.Tenant, e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -90,13 +90,13 @@ func (ad *admission) listJoinTokens(ctx context.Context, id auth.Identity, in *w
 	return web.SlicePage(items, in.ShortPage, "join-tokens")
 }
 
-func (ad *admission) createJoinToken(ctx context.Context, id auth.Identity, in *createJoinTokenInput) (*struct{ Body CreatedJoinToken }, error) {
-	e, err := web.ByID(ctx, id.Tenant, in.ID, ad.store.FindExecutor)
+func (a *api) createJoinToken(ctx context.Context, id auth.Identity, in *createJoinTokenInput) (*struct{ Body CreatedJoinToken }, error) {
+	e, err := web.ByID(ctx, id.Tenant, in.ID, a.deps.Store.FindExecutor)
 	if err != nil {
 		return nil, err
 	}
-	var r reader
-	expires := r.Future("body.expiresAt", in.Body.ExpiresAt, ad.now())
+	var r web.Reader
+	expires := r.Future("body.expiresAt", in.Body.ExpiresAt, a.deps.Now())
 	name := e.Name
 	if in.Body.Name != "" {
 		name = r.Name("body.name", in.Body.Name, domain.MaxNameLength)
@@ -104,7 +104,7 @@ func (ad *admission) createJoinToken(ctx context.Context, id auth.Identity, in *
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	t, secret, err := ad.auth.CreateJoinToken(ctx, id, auth.JoinTokenParams{
+	t, secret, err := a.deps.Auth.CreateJoinToken(ctx, id, auth.JoinTokenParams{
 		Executor: e.ID, Name: name, ExpiresAt: expires, MaxUses: in.Body.MaxUses, NoJobs: in.Body.DeclareJobs != nil && !*in.Body.DeclareJobs,
 	})
 	if err != nil {
@@ -113,8 +113,8 @@ func (ad *admission) createJoinToken(ctx context.Context, id auth.Identity, in *
 	return &struct{ Body CreatedJoinToken }{CreatedJoinToken{JoinToken: joinTokenOf(t), Secret: secret}}, nil
 }
 
-func (ad *admission) revokeJoinToken(ctx context.Context, id auth.Identity, in *joinTokenIDInput) (*struct{}, error) {
-	e, err := web.ByID(ctx, id.Tenant, in.ID, ad.store.FindExecutor)
+func (a *api) revokeJoinToken(ctx context.Context, id auth.Identity, in *joinTokenIDInput) (*struct{}, error) {
+	e, err := web.ByID(ctx, id.Tenant, in.ID, a.deps.Store.FindExecutor)
 	if err != nil {
 		return nil, err
 	}
@@ -122,13 +122,13 @@ func (ad *admission) revokeJoinToken(ctx context.Context, id auth.Identity, in *
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := ad.store.ListJoinTokens(ctx, id.Tenant, e.ID)
+	tokens, err := a.deps.Store.ListJoinTokens(ctx, id.Tenant, e.ID)
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range tokens {
 		if t.ID == int64(want) { // a token of another executor is not below this address
-			return nil, ad.store.RevokeJoinToken(ctx, id.Tenant, t.ID)
+			return nil, a.deps.Store.RevokeJoinToken(ctx, id.Tenant, t.ID)
 		}
 	}
 	return nil, domain.Errorf(domain.CodeNotFound, "the executor has no join token with the id %q", in.TokenID)

@@ -1,15 +1,13 @@
-package api
+package access
 
 import (
 	"context"
 	"net/http"
 	"regexp"
-	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // Denial keeps one process, or one certificate, from connecting.
@@ -43,54 +41,38 @@ type denialIDInput struct {
 	DenialID string `path:"denialId" doc:"Id of the denial"`
 }
 
-// admission decides which processes may register at an executor: join tokens let them
-// in, denials keep them out.
-type admission struct {
-	// fixed after construction
-	store interface {
-		store.Trust
-		store.Accounts
-		store.Executors
-	}
-	auth   *auth.Service
-	newID  func() int64
-	now    func() time.Time
-	denied func()
-}
-
-func (ad *admission) register(server *web.Server) {
-	ad.registerJoinTokens(server)
-	web.Register(server, web.May(domain.PermAdmin), web.Operation{
+func (a *api) registerDenials() {
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/executors/{id}/denials", ID: "list-denials", Tag: "access",
 		Summary:     "List which processes and certificates of an executor are denied",
 		Description: "The newest first.",
-	}, ad.listDenials)
-	web.Register(server, web.May(domain.PermAdmin), web.Operation{
+	}, a.listDenials)
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/executors/{id}/denials", ID: "create-denial", Tag: "access",
 		Summary:     "Deny a certificate",
 		Description: "Sessions that showed it end on all nodes within seconds, and it opens none any more. What their processes run goes on until their leases end. A process is denied by removing its instance (remove-instance).",
 		Status:      http.StatusCreated,
-	}, ad.createDenial)
-	web.Register(server, web.May(domain.PermAdmin), web.Operation{
+	}, a.createDenial)
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodDelete, Path: web.Base + "/executors/{id}/denials/{denialId}", ID: "delete-denial", Tag: "access",
 		Summary:     "Allow it again",
 		Description: "It may register again at once. A process that was denied does not try again by itself: start it anew.", Status: http.StatusNoContent,
-	}, ad.deleteDenial)
+	}, a.deleteDenial)
 }
 
-func (ad *admission) listDenials(ctx context.Context, id auth.Identity, in *web.IDPage) (*web.PageOutput[Denial], error) {
-	e, err := web.ByID(ctx, id.Tenant, in.ID, ad.store.FindExecutor)
+func (a *api) listDenials(ctx context.Context, id auth.Identity, in *web.IDPage) (*web.PageOutput[Denial], error) {
+	e, err := web.ByID(ctx, id.Tenant, in.ID, a.deps.Store.FindExecutor)
 	if err != nil {
 		return nil, err
 	}
-	list, err := ad.store.ListDenials(ctx, id.Tenant, e.ID)
+	list, err := a.deps.Store.ListDenials(ctx, id.Tenant, e.ID)
 	return web.ListPage(list, err, denialOf, in.ShortPage, "denials")
 }
 
 var serialNumber = regexp.MustCompile(`^[0-9a-f]{1,40}$`)
 
-func (ad *admission) createDenial(ctx context.Context, id auth.Identity, in *createDenialInput) (*struct{ Body Denial }, error) {
-	e, err := web.ByID(ctx, id.Tenant, in.ID, ad.store.FindExecutor)
+func (a *api) createDenial(ctx context.Context, id auth.Identity, in *createDenialInput) (*struct{ Body Denial }, error) {
+	e, err := web.ByID(ctx, id.Tenant, in.ID, a.deps.Store.FindExecutor)
 	if err != nil {
 		return nil, err
 	}
@@ -98,17 +80,17 @@ func (ad *admission) createDenial(ctx context.Context, id auth.Identity, in *cre
 		return nil, domain.Invalid("body.serial", "must be lower-case hexadecimal digits")
 	}
 	d := domain.Denial{
-		ID: ad.newID(), TenantID: id.Tenant, Executor: e.ID, Kind: domain.DenyCertificate, Subject: in.Body.Serial, Reason: in.Body.Reason, CreatedBy: id.Actor(),
+		ID: a.deps.NewID(), TenantID: id.Tenant, Executor: e.ID, Kind: domain.DenyCertificate, Subject: in.Body.Serial, Reason: in.Body.Reason, CreatedBy: id.Actor(),
 	}
-	if d, err = ad.store.CreateDenial(ctx, d); err != nil {
+	if d, err = a.deps.Store.CreateDenial(ctx, d); err != nil {
 		return nil, err
 	}
-	ad.denied()
+	a.deps.Denied()
 	return &struct{ Body Denial }{denialOf(&d)}, nil
 }
 
-func (ad *admission) deleteDenial(ctx context.Context, id auth.Identity, in *denialIDInput) (*struct{}, error) {
-	e, err := web.ByID(ctx, id.Tenant, in.ID, ad.store.FindExecutor)
+func (a *api) deleteDenial(ctx context.Context, id auth.Identity, in *denialIDInput) (*struct{}, error) {
+	e, err := web.ByID(ctx, id.Tenant, in.ID, a.deps.Store.FindExecutor)
 	if err != nil {
 		return nil, err
 	}
@@ -116,5 +98,5 @@ func (ad *admission) deleteDenial(ctx context.Context, id auth.Identity, in *den
 	if err != nil {
 		return nil, err
 	}
-	return nil, ad.store.DeleteDenial(ctx, id.Tenant, e.ID, int64(did))
+	return nil, a.deps.Store.DeleteDenial(ctx, id.Tenant, e.ID, int64(did))
 }

@@ -1,0 +1,145 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/carillon-sched/carillon/admin/internal/api/document"
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// executorDocumentKind is the kind of documents that are executors.
+var executorDocumentKind = resource.Of(resource.Kind{
+	Name: "Executor", Component: "ExecutorDocument", Noun: "executor", Path: "executors", Read: domain.PermRead, Edit: domain.PermEdit,
+}, resource.Rules[ExecutorSettings]{})
+
+// ExecutorSettings are what is written of an executor beside its name.
+type ExecutorSettings struct {
+	Description string `json:"description,omitempty" maxLength:"1024" doc:"What it is for, for people"`
+	MaxRunning  int    `json:"maxRunning,omitempty" minimum:"0" maximum:"100000" doc:"Runs that may go on at once; 0: no limit"`
+}
+
+// registerDocuments adds executors as documents. The built-in one is none: the admin nodes are
+// its instances, and a tenant gets it with its first connection or script.
+func (xs *executors) registerDocuments(server *web.Server) {
+	k := &document.Kept[ExecutorSettings]{Kind: executorDocumentKind, NewID: xs.newID, Read: xs.readDocuments, Check: checkExecutor, Write: xs.writeDocument, Remove: xs.removeDocument}
+	op := k.Add(server)
+	op.Tag, op.Summary = "executors", "List executors as documents"
+	op.Description = "By name, as apply-documents takes them. The built-in executor is left out."
+	web.Register(server, web.May(domain.PermRead).InExecutors(), op, func(ctx context.Context, id auth.Identity, in *web.PageParams) (*document.List, error) {
+		at, err := web.DecodeCursor(in.Cursor, op.ID)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := xs.store.ListExecutors(ctx, store.ListExecutorsParams{Tenant: id.Tenant, Within: id.Reach, After: at.Name, Limit: in.Limit + 1})
+		if err != nil {
+			return nil, err
+		}
+		rows, more := web.Cut(rows, in.Limit)
+		var next *string
+		if more {
+			next = web.Cursor{List: op.ID, Name: rows[len(rows)-1].Name}.Encode()
+		}
+		rows = slices.DeleteFunc(rows, func(e store.ExecutorSummary) bool { return e.BuiltIn })
+		list := domain.Collect(rows, func(e *store.ExecutorSummary) *resource.Document[ExecutorSettings] {
+			return executorDocument(&e.Executor)
+		})
+		if err := xs.addLimits(ctx, id.Tenant, list); err != nil {
+			return nil, err
+		}
+		return k.Page(list, next)
+	})
+}
+
+func executorDocument(e *domain.Executor) *resource.Document[ExecutorSettings] {
+	return &resource.Document[ExecutorSettings]{
+		Meta: resource.Meta{ID: int64(e.ID), Tenant: e.TenantID, Name: e.Name, Version: e.Version, CreatedAt: e.CreatedAt, UpdatedAt: e.CreatedAt},
+		Spec: ExecutorSettings{Description: e.Description},
+	}
+}
+
+func (xs *executors) addLimits(ctx context.Context, tenant domain.TenantID, list []*resource.Document[ExecutorSettings]) error {
+	limits, err := xs.store.ListLimits(ctx, tenant)
+	most := map[int64]int{}
+	for _, l := range limits {
+		most[int64(l.Executor)] = l.Max
+	}
+	for _, d := range list {
+		if d != nil {
+			d.Spec.MaxRunning = most[d.ID]
+		}
+	}
+	return err
+}
+
+func (xs *executors) readDocuments(ctx context.Context, id auth.Identity, names []string, ids []int64) ([]*resource.Document[ExecutorSettings], error) {
+	out := make([]*resource.Document[ExecutorSettings], 0, len(names)+len(ids))
+	add := func(e domain.Executor, err error) error {
+		if err == nil {
+			out = append(out, executorDocument(&e))
+		} else if domain.Is(err, domain.CodeNotFound) {
+			out, err = append(out, nil), nil
+		}
+		return err
+	}
+	for _, name := range names {
+		if err := add(xs.store.FindExecutorByName(ctx, id.Tenant, name)); err != nil {
+			return nil, err
+		}
+	}
+	for _, one := range ids {
+		if err := add(xs.store.FindExecutor(ctx, id.Tenant, domain.ExecutorID(one))); err != nil {
+			return nil, err
+		}
+	}
+	return out, xs.addLimits(ctx, id.Tenant, out)
+}
+
+func checkExecutor(_ auth.Identity, d *resource.Draft[ExecutorSettings]) error {
+	switch {
+	case !domain.ExecutorNames.MatchString(d.Name):
+		return errExecutorName()
+	case d.Name == domain.BuiltInExecutor:
+		return domain.Invalid("body.name", "is the name of the executor that belongs to the admin nodes")
+	case d.Old != nil && d.Old.Name != d.Name:
+		return domain.Invalid("body.name", "is a former name of the executor %q: use that one, or remove the former name", d.Old.Name)
+	}
+	return nil
+}
+
+// writeDocument writes the executor, and then its limit. If it ends in between, the next apply
+// writes the limit.
+func (xs *executors) writeDocument(ctx context.Context, id auth.Identity, meta resource.Meta, old *resource.Document[ExecutorSettings], spec *ExecutorSettings) (version int64, err error) {
+	e := domain.Executor{ID: domain.ExecutorID(meta.ID), TenantID: id.Tenant, Name: meta.Name, Description: spec.Description, Version: 1, CreatedAt: xs.now()}
+	switch {
+	case old == nil:
+		err = xs.store.CreateExecutor(ctx, e)
+	case old.Spec.Description != spec.Description:
+		e, err = xs.store.UpdateExecutor(ctx, store.UpdateExecutorParams{Tenant: id.Tenant, ID: e.ID, IfVersion: old.Version, Description: &spec.Description})
+	default:
+		e.Version = old.Version
+	}
+	if err != nil {
+		return 0, err
+	}
+	if most := spec.MaxRunning; old == nil && most > 0 || old != nil && old.Spec.MaxRunning != most {
+		if err := xs.store.SetLimit(ctx, domain.Limit{LimitKey: domain.LimitKey{Tenant: id.Tenant, Executor: e.ID}, Max: most}); err != nil {
+			return 0, fmt.Errorf("set the limit of the executor: %w", err)
+		}
+	}
+	xs.log.Info("executor applied", "tenant_id", id.Tenant, "executor", meta.Name, "version", e.Version, "by", id.Actor())
+	return e.Version, nil
+}
+
+func (xs *executors) removeDocument(ctx context.Context, id auth.Identity, old *resource.Document[ExecutorSettings]) error {
+	err := xs.store.DeleteExecutor(ctx, store.DeleteExecutorParams{Tenant: id.Tenant, ID: domain.ExecutorID(old.ID), IfVersion: old.Version})
+	if err == nil {
+		xs.log.Info("executor deleted", "tenant_id", id.Tenant, "executor", old.Name, "executor_id", old.ID, "by", id.Actor())
+	}
+	return err
+}

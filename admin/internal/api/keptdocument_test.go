@@ -1,0 +1,116 @@
+package api
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
+)
+
+func executorDocumentBody(name string, spec map[string]any) map[string]any {
+	return map[string]any{"apiVersion": "carillon/v1", "kind": "Executor", "name": name, "spec": spec}
+}
+
+func tenantDocumentBody(name string, spec map[string]any) map[string]any {
+	return map[string]any{"kind": "Tenant", "name": name, "spec": spec}
+}
+
+// documentsOf lists documents in the form that an apply takes.
+func (w *world) documentsOf(who, list string) []map[string]any {
+	w.t.Helper()
+	var out []map[string]any
+	for _, item := range into[web.Page[map[string]any]](w.call(who, "GET", "/"+list, nil).is(200)).Items {
+		out = append(out, map[string]any{"kind": item["kind"], "name": item["name"], "spec": item["spec"]})
+	}
+	return out
+}
+
+// An executor, and jobs that name it, come in one request in any order.
+func TestExecutorsAreDocuments(t *testing.T) {
+	w := newWorld(t)
+	shop := executorDocumentBody("shop", map[string]any{"description": "The shop", "maxRunning": 7})
+	body := documentsBody(jobDocument("report", "shop"), shop)
+	plan := w.planned("acme/editor", body)
+	require.Equal(t, []any{2, 0, "create"}, []any{plan.Create, plan.Failed, plan.Items[1].Action})
+	require.Equal(t, []string{"no_instance"}, codes(plan.Items[0].Warnings))
+	body["plan"] = plan.ID
+	done := w.applied("acme/editor", body)
+	require.Equal(t, []int{2, 0}, []int{done.Create, done.Failed})
+	detail := into[ExecutorDetail](w.call("acme/viewer", "GET", "/executors/"+done.Items[1].ID, nil).is(200))
+	require.Equal(t, []any{"shop", "The shop", 7, int64(1)}, []any{detail.Name, detail.Description, detail.MaxRunning, detail.Version})
+
+	list := w.documentsOf("acme/viewer", "executor-documents")
+	require.Len(t, list, 1)
+	require.Equal(t, 1, w.planned("acme/editor", documentsBody(list...)).Same)
+	w.bound("erin", "viewer", "shop")
+	require.Len(t, w.documentsOf("erin", "executor-documents"), 1)
+	require.Empty(t, w.documentsOf("beta/viewer", "executor-documents"))
+
+	// A limit that somebody sets between plan and apply is seen, although it is no new version.
+	change := documentsBody(executorDocumentBody("shop", map[string]any{"description": "Shops"}))
+	plan = w.planned("acme/editor", change)
+	require.Len(t, plan.Items[0].Changes, 2)
+	w.call("acme/editor", "PUT", "/executors/"+done.Items[1].ID+"/limit", map[string]any{"maxRunning": 9}).is(200)
+	change["plan"] = plan.ID
+	w.call("acme/editor", "POST", "/apply", change).problem(409, "conflict")
+	delete(change, "plan")
+	require.Equal(t, 1, w.applied("acme/editor", change).Update)
+	detail = into[ExecutorDetail](w.call("acme/viewer", "GET", "/executors/"+done.Items[1].ID, nil).is(200))
+	require.Equal(t, []any{"Shops", 0, int64(2)}, []any{detail.Description, detail.MaxRunning, detail.Version})
+
+	w.call("acme/editor", "PATCH", "/executors/"+done.Items[1].ID, map[string]any{"name": "shops"}, header{"If-Match": "*"}).is(200)
+	for location, doc := range map[string]map[string]any{
+		"body.documents[0].name":            executorDocumentBody("shop", map[string]any{}),
+		"body.documents[0].labels":          {"kind": "Executor", "name": "new", "labels": map[string]any{"a": "b"}, "spec": map[string]any{}},
+		"body.documents[0].spec.maxRunning": executorDocumentBody("new", map[string]any{"maxRunning": -1}),
+	} {
+		p := w.call("acme/editor", "POST", "/plan", documentsBody(doc)).problem(422, "validation_failed")
+		require.Equal(t, location, p.Errors[0].Location)
+	}
+	w.call("acme/editor", "POST", "/plan", documentsBody(executorDocumentBody("carillon", map[string]any{}))).problem(422, "validation_failed")
+
+	// By file an executor goes after its jobs, and not without them.
+	gone := documentsBody(executorDocumentBody("shops", map[string]any{}))
+	gone["delete"] = true
+	done = w.applied("acme/editor", gone)
+	require.Equal(t, 1, done.Failed)
+	gone = documentsBody(executorDocumentBody("shops", map[string]any{}), jobDocument("report", "shops"))
+	gone["delete"] = true
+	require.Equal(t, []int{0, 0, 2, 0, 0, 0, 0}, planView{w.applied("acme/editor", gone)}.counts())
+	require.Empty(t, w.documentsOf("acme/viewer", "executor-documents"))
+}
+
+// A tenant keeps its own settings. Others, quotas and limits are for platform administrators.
+func TestTenantsAreDocuments(t *testing.T) {
+	w := newWorld(t)
+	empty := w.documentsOf("acme/viewer", "tenant-documents")
+	require.Equal(t, []map[string]any{{"kind": "Tenant", "name": "acme", "spec": map[string]any{}}}, empty)
+	require.Equal(t, 1, w.planned("acme/editor", documentsBody(empty...)).Same)
+	keeps := tenantDocumentBody("acme", map[string]any{"retention": map[string]any{"runDays": 30}})
+	w.call("acme/editor", "POST", "/plan", documentsBody(keeps)).problem(403, "permission_denied")
+	require.Equal(t, 1, w.applied("acme/admin", documentsBody(keeps)).Update)
+	require.Equal(t, 1, w.applied("acme/editor", documentsBody(keeps)).Same)
+
+	whole := tenantDocumentBody("acme", map[string]any{"maxRunning": 50, "quotas": map[string]any{"jobs": 0, "timers": 500}})
+	for _, doc := range []map[string]any{whole, tenantDocumentBody("beta", map[string]any{}), tenantDocumentBody("nobody", map[string]any{})} {
+		w.call("acme/admin", "POST", "/plan", documentsBody(doc)).problem(403, "permission_denied")
+	}
+	require.Equal(t, 1, w.applied("platform", documentsBody(whole)).Update)
+	list := w.documentsOf("acme/viewer", "tenant-documents")
+	raw, err := json.Marshal(list[0]["spec"])
+	require.NoError(t, err)
+	require.JSONEq(t, `{"maxRunning":50,"quotas":{"jobs":0,"timers":500}}`, string(raw))
+	require.Equal(t, 1, w.planned("platform", documentsBody(list...)).Same)
+	require.Equal(t, 1, w.applied("platform", documentsBody(empty...)).Update)
+	require.Equal(t, empty, w.documentsOf("acme/viewer", "tenant-documents"), "quotas are the default again")
+
+	fresh := documentsBody(tenantDocumentBody("fresh", map[string]any{"maxRunning": 3}))
+	require.Equal(t, 1, w.applied("platform", fresh).Create)
+	require.Equal(t, 1, w.planned("platform", fresh).Same)
+	fresh["delete"] = true
+	w.call("platform", "POST", "/apply", fresh).problem(409, "conflict")
+	p := w.call("platform", "POST", "/plan", documentsBody(tenantDocumentBody("acme", map[string]any{"quotas": map[string]any{"job": 1}}))).problem(422, "validation_failed")
+	require.Equal(t, "body.documents[0].spec.quotas.job", p.Errors[0].Location)
+}

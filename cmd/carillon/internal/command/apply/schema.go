@@ -1,0 +1,86 @@
+package apply
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+)
+
+// anyKind is the file of the schema that picks the schema of a document by its kind.
+const anyKind = "document.json"
+
+func schemaCommand(a *cli.App) *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use: "schema [KIND]", Short: "Write the JSON schema of a kind of documents, for editors", Args: cobra.MaximumNArgs(1),
+		Example: "  carillon schema Job > job.json\n  carillon schema --dir schemas\n\nA file of documents begins with this line then:\n  # yaml-language-server: $schema=schemas/" + anyKind,
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
+			if (dir == "") == (len(args) == 0) {
+				return cli.Usagef("name a kind, or a folder for the schemas of all kinds with --dir")
+			}
+			if dir != "" {
+				return writeSchemas(cmd.Context(), a, s, dir)
+			}
+			raw, err := schemaOf(cmd.Context(), s, args[0])
+			if err == nil {
+				_, err = a.Out.Write(raw)
+			}
+			return err
+		}),
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "write the schemas of all kinds into this folder, each as KIND.json, and "+anyKind+" for all of them")
+	return cmd
+}
+
+func schemaOf(ctx context.Context, s *cli.Session, kind string) ([]byte, error) {
+	answer, err := s.GetKindSchema(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = json.Indent(&out, answer.Raw, "", "  ")
+	return append(out.Bytes(), '\n'), err
+}
+
+func writeSchemas(ctx context.Context, a *cli.App, s *cli.Session, dir string) error {
+	kinds, err := s.ListKinds(ctx)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	names, choices := []string{}, []any{}
+	for _, k := range kinds.Value.Items {
+		raw, err := schemaOf(ctx, s, k.Name)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, k.Name+".json"), raw, 0o644); err != nil {
+			return err
+		}
+		names = append(names, k.Name)
+		choices = append(choices, map[string]any{
+			"if": map[string]any{"properties": map[string]any{"kind": map[string]any{"const": k.Name}}}, "then": map[string]any{"$ref": k.Name + ".json"},
+		})
+	}
+	raw, err := json.MarshalIndent(map[string]any{
+		"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "required": []string{"kind"},
+		"properties": map[string]any{"kind": map[string]any{"enum": names}}, "allOf": choices,
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, anyKind), append(raw, '\n'), 0o644); err != nil {
+		return err
+	}
+	a.Say("%s", fmt.Sprintf("%d schemas are in %s. A file of documents begins with: # yaml-language-server: $schema=%s", len(names), dir, filepath.Join(dir, anyKind)))
+	return nil
+}
