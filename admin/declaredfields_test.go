@@ -23,6 +23,8 @@ import (
 	"github.com/carillon-sched/carillon/executor-sdk/generate"
 )
 
+const elsewhere = "code names a handler of its own executor; other places are the console's"
+
 // notOfTheCode are the settings of a job that code cannot declare, and why.
 var notOfTheCode = map[string]string{
 	"Script":              "a script and its policy are the console's: agents take no jobs that are declared in code",
@@ -32,7 +34,9 @@ var notOfTheCode = map[string]string{
 	"Schedule.Anchor":     "follows from Every and Between",
 	"SendRetry.MaxDelay":  "SendDelay doubles up to the default, a minute",
 	"CodeSays":            "is the note of what code has declared",
-	"PartOfSlot":          "is of the settings of a part, which follow from those of the job",
+	"OnSuccess.Executor":  elsewhere, "OnSuccess.Request": elsewhere, "OnSuccess.Connection": elsewhere,
+	"OnFailure.Executor": elsewhere, "OnFailure.Request": elsewhere, "OnFailure.Connection": elsewhere,
+	"PartOfSlot": "is of the settings of a part, which follow from those of the job",
 }
 
 // declaredFields names for every other setting a job that declares it, and the value
@@ -92,8 +96,8 @@ var declaredFields = map[string]struct{ job, value string }{
 	"Sharding.Before":         {"shards", "prepare"},
 	"Sharding.After":          {"shards", "collect"},
 	"Sharding.Timeout":        {"shards", "2h0m0s"},
-	"OnSuccess":               {"all", "NAME.succeeded"},
-	"OnFailure":               {"all", "NAME.failed"},
+	"OnSuccess.Handler":       {"all", "NAME.succeeded"},
+	"OnFailure.Handler":       {"all", "NAME.failed"},
 }
 
 // declareWithOptions is everyfield.Marked in options.

@@ -117,7 +117,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Held: a.leases.Held, Nodes: a.self.Nodes, Now: a.clock.Now, ClockHeld: a.guard.ClockHeld, HistoryHeld: a.guard.HistoryHeld, Draining: a.draining.Load,
 		Waits: a.runs.Waits, Pending: a.timer.Len, OutboxLag: a.outboxLag,
 	})
-	followups := &followup.Starter{Store: a.store, Job: a.calls.For, NewID: a.ids.Next, Now: a.clock.Now, Later: a.timer.Add, Logger: a.log}
+	followups := &followup.Starter{Store: a.store, Job: a.calls.For, Handlers: a.addOnHandlers(), NewID: a.ids.Next, Now: a.clock.Now, Later: a.timer.Add, Logger: a.log}
 	a.follow = disabled.NewFollower(disabled.Options{
 		List: a.disabled, Store: a.store, EndIdle: a.gateway.EndIdle, Next: timing.Next, Plan: a.planner.PlanTrigger, Changed: a.planner.Nudge, Logger: a.log,
 	})
@@ -171,7 +171,7 @@ func (a *Admin) ended(list []domain.Execution) {
 func (a *Admin) openCallbacks() {
 	a.callbacks = callback.New(callback.Options{
 		List: callback.Tenants{Store: a.store, Box: a.box}.List, Dial: a.gateway.DialLocal,
-		Dir: filepath.Join(a.config.DataDir, "callbacks"), Node: a.self.Name, Version: a.config.Version,
+		Dir: filepath.Join(a.config.DataDir, "callbacks"), NewID: a.ids.Next, Node: a.self.Name, Version: a.config.Version,
 		Handlers: a.addOnHandlers(),
 		Networks: a.config.Webhook.AllowPrefixes, Logger: a.log,
 	})

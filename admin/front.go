@@ -33,7 +33,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.calendars.Edited, Nodes: a.self.Nodes, Self: a.self.BootID,
 		DisabledChanged: a.follow.Changed, BeforeDisable: a.follow.BeforeDisable, DrainsChanged: a.gateway.DrainsChanged,
 		Attention: a.attention(), TenantMade: a.tenantMade,
-		Weights: declare.Weights, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
+		Weights: declare.Weights, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh, TryAddress: a.callbacks.Try,
 		ClockHeld: a.guard.Hold,
 		Ready:     ready.Ready,
 		NoFire:    a.config.NoFire,

@@ -30,7 +30,7 @@ var bounds = map[string]string{
 	"join_tokens": count, "join_token_boots": retention, "executor_denials": count, "refusals": count,
 	"jobs": bytes, "job_revisions": bytes, "job_events": count, "triggers": parent, "trigger_waits": parent, "job_proposals": bytes,
 	"refused_declarations": parent, "calendars": bytes, "calendar_versions": bytes, "job_calendars": parent,
-	"scripts": bytes, "script_versions": bytes, "script_revisions": bytes, "job_scripts": parent, "script_policies": count,
+	"scripts": bytes, "script_versions": bytes, "script_revisions": bytes, "job_scripts": parent, "job_callbacks": parent, "script_policies": count,
 	"executions": retention, "request_keys": retention, "timers": quota, "timer_labels": bytes, "timer_counts": parent, "stored_bytes": fixed,
 	"statistics": retention, "failure_counts": retention, "error_texts": count, "outbox": outbox, "statistics_journal": outbox, "timer_cancellations": retention, "retention_rules": parent, "run_purges": retention,
 	"attempts": parent, "execution_progress": parent, "execution_steps": parent, "callbacks": outbox, "backfills": retention,

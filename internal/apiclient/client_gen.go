@@ -1116,6 +1116,9 @@ type CallRequest struct {
 	Timeout string `json:"timeout,omitempty"`
 }
 
+// Callback A text is a handler of the job's own executor; an empty one is no callback
+type Callback = json.RawMessage
+
 // CallbackPolicy defines model for CallbackPolicy.
 type CallbackPolicy struct {
 	// Hosts Whom: api.example.com, *.example.com or *, each with or without a port
@@ -1150,6 +1153,62 @@ type CallbackSecret struct {
 
 	// Secret The key of the HMAC, as the bytes of this text
 	Secret string `json:"secret"`
+}
+
+// CallbackTarget defines model for CallbackTarget.
+type CallbackTarget struct {
+	Connection *ConnectionChoice `json:"connection,omitempty"`
+	Executor   *ExecutorChoice   `json:"executor,omitempty"`
+
+	// Handler Handler that gets the end of the run; needs no url and no connection
+	Handler string `json:"handler,omitempty"`
+
+	// Headers Headers of the call. They stand in the run's input, where readers see them
+	Headers map[string]string `json:"headers,omitempty"`
+	Target  *MessageTarget    `json:"target,omitempty"`
+
+	// Timeout Of one call to the address; default 30s, or what the policy allows
+	Timeout string `json:"timeout,omitempty"`
+
+	// URL Address that the end of the run is posted to, by the admin nodes and as the tenant's policy allows; templates such as {{input.runId}} from the path on
+	URL string `json:"url,omitempty"`
+}
+
+// CallbackTrial defines model for CallbackTrial.
+type CallbackTrial struct {
+	// Body The first 1023 bytes of the answer
+	Body string `json:"body,omitempty"`
+
+	// DurationMs How long it took
+	DurationMs int64 `json:"durationMs"`
+
+	// Kind What was tried
+	Kind string `json:"kind"`
+
+	// Message Why it is not ok; empty: it is
+	Message string `json:"message"`
+
+	// Ok The address answered as a run wants it, the broker keeps the message, or an instance is online and the handler is known
+	Ok bool `json:"ok"`
+
+	// Status HTTP status of the answer; absent: there was none
+	Status int64 `json:"status,omitempty"`
+
+	// Timeout The longest that it could take: the callback's timeout, at most 30s; absent: nothing was sent
+	Timeout string `json:"timeout,omitempty"`
+
+	// Truncated The answer was longer
+	Truncated bool `json:"truncated,omitempty"`
+
+	// Used How much of the timeout it took, in percent
+	Used int64 `json:"used,omitempty"`
+}
+
+// CallbackTry defines model for CallbackTry.
+type CallbackTry struct {
+	// Callback A text is a handler of the job's own executor; an empty one is no callback
+	Callback Callback        `json:"callback"`
+	Executor *ExecutorChoice `json:"executor,omitempty"`
 }
 
 // CancelRunInputBody defines model for CancelRunInputBody.
@@ -1508,6 +1567,15 @@ type Connection struct {
 
 	// Version Version of the document, from 1. Each edit adds one
 	Version int64 `json:"version"`
+}
+
+// ConnectionChoice defines model for ConnectionChoice.
+type ConnectionChoice struct {
+	// ID Either this
+	ID string `json:"id,omitempty"`
+
+	// Name Or this; ignored beside an id
+	Name string `json:"name,omitempty"`
 }
 
 // ConnectionFingerprints defines model for ConnectionFingerprints.
@@ -2669,15 +2737,15 @@ type Job struct {
 	// NextFireAt The next fire time; null: none
 	NextFireAt *time.Time `json:"nextFireAt"`
 
-	// OnFailure Handler that runs after a run failed for good; empty: none
-	OnFailure string `json:"onFailure"`
+	// OnFailure A text is a handler of the job's own executor; an empty one is no callback
+	OnFailure Callback `json:"onFailure"`
 
 	// OnLost What to do when the outcome is unknown; auto: retry if the handler is idempotent
 	OnLost string `json:"onLost"`
 
-	// OnSuccess Handler that runs after a run succeeded; empty: none
-	OnSuccess string `json:"onSuccess"`
-	Owner     Owner  `json:"owner"`
+	// OnSuccess A text is a handler of the job's own executor; an empty one is no callback
+	OnSuccess Callback `json:"onSuccess"`
+	Owner     Owner    `json:"owner"`
 
 	// Parallelism Runs at once with blocking parallel; 0 = no limit
 	Parallelism int64 `json:"parallelism"`
@@ -2899,14 +2967,14 @@ type JobSettings struct {
 	MaxWaiting int64         `json:"maxWaiting,omitempty"`
 	Misfire    *MisfireWrite `json:"misfire,omitempty"`
 
-	// OnFailure Handler of the same executor that runs after a run failed for good; default: none
-	OnFailure string `json:"onFailure,omitempty"`
+	// OnFailure A text is a handler of the job's own executor; an empty one is no callback
+	OnFailure Callback `json:"onFailure,omitempty"`
 
 	// OnLost Default auto
 	OnLost string `json:"onLost,omitempty"`
 
-	// OnSuccess Handler of the same executor that runs after a run succeeded; default: none
-	OnSuccess string      `json:"onSuccess,omitempty"`
+	// OnSuccess A text is a handler of the job's own executor; an empty one is no callback
+	OnSuccess Callback    `json:"onSuccess,omitempty"`
 	Owner     *OwnerWrite `json:"owner,omitempty"`
 
 	// Parallelism Runs at once with blocking parallel; default 0: no limit
@@ -2971,15 +3039,15 @@ type JobSpec struct {
 	// Name Its name, unique in the tenant
 	Name string `json:"name"`
 
-	// OnFailure Handler that runs after a run failed for good; empty: none
-	OnFailure string `json:"onFailure"`
+	// OnFailure A text is a handler of the job's own executor; an empty one is no callback
+	OnFailure Callback `json:"onFailure"`
 
 	// OnLost What to do when the outcome is unknown; auto: retry if the handler is idempotent
 	OnLost string `json:"onLost"`
 
-	// OnSuccess Handler that runs after a run succeeded; empty: none
-	OnSuccess string `json:"onSuccess"`
-	Owner     Owner  `json:"owner"`
+	// OnSuccess A text is a handler of the job's own executor; an empty one is no callback
+	OnSuccess Callback `json:"onSuccess"`
+	Owner     Owner    `json:"owner"`
 
 	// Parallelism Runs at once with blocking parallel; 0 = no limit
 	Parallelism int64 `json:"parallelism"`
@@ -3053,14 +3121,14 @@ type JobWrite struct {
 	// Name Its name, unique in the tenant; not one that begins with call:, callback: or timer:, as those of the server's own jobs do
 	Name string `json:"name"`
 
-	// OnFailure Handler of the same executor that runs after a run failed for good; default: none
-	OnFailure string `json:"onFailure,omitempty"`
+	// OnFailure A text is a handler of the job's own executor; an empty one is no callback
+	OnFailure Callback `json:"onFailure,omitempty"`
 
 	// OnLost Default auto
 	OnLost string `json:"onLost,omitempty"`
 
-	// OnSuccess Handler of the same executor that runs after a run succeeded; default: none
-	OnSuccess string      `json:"onSuccess,omitempty"`
+	// OnSuccess A text is a handler of the job's own executor; an empty one is no callback
+	OnSuccess Callback    `json:"onSuccess,omitempty"`
 	Owner     *OwnerWrite `json:"owner,omitempty"`
 
 	// Parallelism Runs at once with blocking parallel; default 0: no limit
@@ -7420,6 +7488,14 @@ func (c *Client) GetCalendarVersion(ctx context.Context, id string, version int6
 func (c *Client) GetCallbackSecret(ctx context.Context, edits ...Edit) (Doc[CallbackSecret], error) {
 	r := newRequest("GET", "/api/v1/callback-secret")
 	return ask[CallbackSecret](ctx, c, r, edits)
+}
+
+// TryCallback asks POST /api/v1/callbacks/try: Try a callback before a job has it.
+// An address gets one call, which is signed and bounded as that of a run and has the header Carillon-Trial. A connection gets one message. Of a handler it is told whether an instance could run it; it is not run. 200 whatever comes of it; the body tells.
+func (c *Client) TryCallback(ctx context.Context, body CallbackTry, edits ...Edit) (Doc[CallbackTrial], error) {
+	r := newRequest("POST", "/api/v1/callbacks/try")
+	r.Body = body
+	return ask[CallbackTrial](ctx, c, r, edits)
 }
 
 // CallHandler asks POST /api/v1/calls: Run a handler and get its result.

@@ -41,6 +41,7 @@ const (
 	alertRoute     = addOnAlerting + "/route"
 	apiBuiltIn     = api + "/builtin"
 	apiCalendar    = api + "/calendar"
+	apiCallback    = api + "/callback"
 	apiCatalogue   = api + "/catalogue"
 	apiScript      = api + "/script"
 	apiTenant      = api + "/tenant"
@@ -180,7 +181,7 @@ func rooms() []Room {
 		{scriptKind, []string{resource, domain}, "it says which documents are scripts, and knows no database"},
 		{record, []string{store, domain, resource, calendarKind, database, bytecache}, "it knows rows and what they mean, and not what becomes of them"},
 		{resource, []string{domain}, "it says what a document is, and knows no kind and no database"},
-		{storeDocument, []string{domain, resource, database, record}, "it keeps documents of all kinds, and knows no kind"},
+		{storeDocument, []string{domain, store, resource, database, record}, "it keeps documents of all kinds, and knows no kind"},
 		{storeEngine, []string{store, runRoom, logchunk, domain, panics, database, record, bytecache}, "it moves runs, and does not know who looks at them"},
 		{alertSQL, []string{notifyRoom, alertNoun, store, domain, resource, panics, database, record, storeDocument, storeEngine}, whyNoun},
 		{storeRetention, []string{store, domain, database, record, storeEngine}, whyNoun},
@@ -225,7 +226,7 @@ func rooms() []Room {
 		{provisioning, []string{domain, store, auth, spelling, documents}, whySide},
 		{tracing, []string{domain}, "it writes spans about nouns; whoever moves them tells it"},
 		// The input of a callback has the bounds of the wire, hence proto.
-		{followup, []string{domain, store, "proto"}, whySide},
+		{followup, []string{domain, store, nodeHandler, "proto"}, whySide},
 		{front, []string{domain, apiWeb, httpconn}, "it serves what the API hands it, and answers in the API's words until then"},
 		{bridge, []string{domain, store, "proto", gateway, "admin/internal/dispatch", "admin/internal/completer"}, "it translates between three rooms that do not know each other, so it knows them"},
 		{membership, []string{domain}, whySide},
@@ -253,11 +254,12 @@ func rooms() []Room {
 		{apiBuiltIn, []string{apiWeb, domain, store, auth, secret, httpCall, nodeHandler}, whyAPINoun},
 		{apiCalendar, []string{apiWeb, apiDocument, domain, resource, calendarKind, store, auth, schedule, ical}, whyAPINoun},
 		{apiCatalogue, []string{apiWeb, domain, store, auth, jsonschema, spelling}, whyAPINoun},
+		{apiCallback, []string{apiWeb, apiBuiltIn, apiCatalogue, domain, store, auth, nodeHandler}, whyAPINoun},
 		{apiScript, []string{apiWeb, apiDocument, apiBuiltIn, domain, resource, scriptKind, store, auth}, whyAPINoun},
 		{apiTenant, []string{apiWeb, domain, store, auth}, whyAPINoun},
 		{apiTimer, []string{apiWeb, apiBuiltIn, apiCatalogue, batch, domain, store, auth, nodeHandler}, whyAPINoun},
 		{api, []string{
-			apiWeb, apiAccess, apiApply, apiBuiltIn, apiCalendar, apiCatalogue, apiDocument, apiScript, apiTenant, apiTimer,
+			apiWeb, apiAccess, apiApply, apiBuiltIn, apiCalendar, apiCallback, apiCatalogue, apiDocument, apiScript, apiTenant, apiTimer,
 			domain, resource, calendarKind, scriptKind, store, schedule, timing, forecast, secret, auth, explain, nodeHandler,
 		}, whySide},
 
@@ -306,7 +308,7 @@ func rooms() []Room {
 func libraries() []Library {
 	return []Library{
 		{"github.com/gin-gonic/gin", []string{api, apiWeb}, "HTTP belongs to the api"},
-		{"github.com/danielgtaylor/huma", []string{api, apiWeb, apiDocument}, "HTTP belongs to the api"},
+		{"github.com/danielgtaylor/huma", []string{apiCallback, api, apiWeb, apiDocument}, "HTTP belongs to the api"},
 		{"gorm.io", []string{gormstore, database, record, storeDocument, storeEngine, storeAccess, alertSQL, storeRetention, storeTimer, storeConsole, benchData}, "SQL belongs to gormstore, and to the tables of add-ons"},
 		{"github.com/pressly/goose", []string{database}, "migrations belong to gormstore/db"},
 		{"github.com/go-sql-driver/mysql", []string{database, storeEngine, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},

@@ -94,6 +94,8 @@ type Deps struct {
 	// Handlers are those of the tenants' built-in executors, beside the one that calls an
 	// address.
 	Handlers nodehandler.List
+	// TryAddress makes one call as a run of the handler that calls an address would.
+	TryAddress func(ctx context.Context, tenant domain.TenantID, input []byte) (nodehandler.Trial, error)
 	// Attention adds to the overview.
 	Attention []web.Attention
 	// TenantMade gives a new tenant its default receiver.

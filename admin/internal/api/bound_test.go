@@ -23,7 +23,7 @@ var keptToExecutors = strings.Fields(`
 	get-timer get-timer-cancellation give-job-back job-statistics list-all-instances list-backfills list-executors list-handlers
 	list-executor-documents list-instances list-job-documents list-job-events list-jobs list-kinds list-overdue list-proposals list-revisions list-run-parts list-runs list-timers
 	next-fires overview pause-job preview-schedule put-job reschedule-timer resume-job retry-run run-job set-job-retention set-timer
-	set-timers sum-timers switch-tenant tenant-statistics undrain-instance update-job`)
+	set-timers sum-timers switch-tenant tenant-statistics try-callback undrain-instance update-job`)
 
 // wholeTenant are the operations that need their right in the whole tenant.
 var wholeTenant = strings.Fields(`

@@ -279,7 +279,7 @@ func TestCallsFollowTheirHandler(t *testing.T) {
 
 	calls := domain.JobSpec{
 		Handler: "reconcile", Timeout: 4 * time.Second, Retry: domain.Retry{MaxAttempts: 3, Delay: time.Second, Backoff: 1, MaxDelay: time.Minute},
-		OnLost: domain.OnLostAuto, OnFailure: "complain", Routing: domain.RouteRandom, Blocking: domain.BlockSerial, Priority: 7,
+		OnLost: domain.OnLostAuto, OnFailure: domain.FollowUp{Handler: "complain"}, Routing: domain.RouteRandom, Blocking: domain.BlockSerial, Priority: 7,
 	}
 	declare(&calls)
 	c = call(nil)
@@ -288,7 +288,7 @@ func TestCallsFollowTheirHandler(t *testing.T) {
 	v := job()
 	require.EqualValues(t, 2, v.Revision)
 	require.Equal(t, calls.Retry, v.Spec.Retry)
-	require.Equal(t, "complain", v.Spec.OnFailure)
+	require.Equal(t, "complain", v.Spec.OnFailure.Handler)
 	require.Equal(t, domain.RouteRandom, v.Spec.Routing)
 	require.Equal(t, domain.BlockSerial, v.Spec.Blocking)
 	require.Equal(t, 7, v.Spec.Priority)

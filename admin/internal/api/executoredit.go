@@ -156,7 +156,7 @@ func (xs *executors) deleteExecutor(ctx context.Context, id auth.Identity, in *d
 	}
 	if in.Jobs != "" {
 		use, err := xs.store.ExecutorUse(ctx, id.Tenant, e.ID)
-		if err == nil && (use.Instances == 0 || p.EndInstances) { // else it is refused, and the jobs stay
+		if err == nil && use.Callbacks == 0 && (use.Instances == 0 || p.EndInstances) { // else it is refused, and the jobs stay
 			err = xs.deleteJobsOf(ctx, id, e)
 		}
 		if err != nil {

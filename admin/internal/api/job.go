@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
+	"github.com/carillon-sched/carillon/admin/internal/api/callback"
 	"github.com/carillon-sched/carillon/admin/internal/api/script"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
@@ -36,8 +37,8 @@ type JobSpec struct {
 	Timeout         string            `json:"timeout" doc:"Of one attempt; 0s = none"`
 	DispatchTimeout string            `json:"dispatchTimeout" doc:"How long a due run waits for an instance"`
 	OnLost          string            `json:"onLost" enum:"auto,fail,retry" doc:"What to do when the outcome is unknown; auto: retry if the handler is idempotent"`
-	OnSuccess       string            `json:"onSuccess" doc:"Handler that runs after a run succeeded; empty: none"`
-	OnFailure       string            `json:"onFailure" doc:"Handler that runs after a run failed for good; empty: none"`
+	OnSuccess       callback.Callback `json:"onSuccess" doc:"What follows a run that succeeded"`
+	OnFailure       callback.Callback `json:"onFailure" doc:"What follows a run that failed for good"`
 	Priority        int               `json:"priority" doc:"-100 to 100; among the tenant's waiting runs each point counts as one second of waiting"`
 	LogLevel        string            `json:"logLevel" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
 	Owner           Owner             `json:"owner" doc:"Whom alerts go to"`
@@ -188,13 +189,18 @@ func specOf(s *domain.JobSpec) JobSpec {
 			Backoff: max(1, s.Retry.Backoff), MaxDelay: domain.DurationText(s.Retry.Longest()),
 		},
 		Timeout: domain.DurationText(s.Timeout), DispatchTimeout: domain.DurationText(dispatch),
-		OnLost: string(s.OnLost), Priority: s.Priority, LogLevel: cmp.Or(s.LogLevel, defaultLevel), Owner: Owner(s.Owner), OnSuccess: s.OnSuccess, OnFailure: s.OnFailure,
+		OnLost: string(s.OnLost), Priority: s.Priority, LogLevel: cmp.Or(s.LogLevel, defaultLevel), Owner: Owner(s.Owner), OnSuccess: callback.Of(s.OnSuccess), OnFailure: callback.Of(s.OnFailure),
 		Alert: Alert{
 			OnFailure: s.Alert.OnFailure, Emails: web.EmptyIfNil(s.Alert.Emails), WebhookURL: s.Alert.WebhookURL,
 			WebhookSecretSet: len(s.Alert.WebhookSecret) > 0, IncludeNoExecutor: s.Alert.IncludeNoExecutor,
 		},
 		Sharding: shardingOf(s.Sharding),
 	}
+}
+
+// callbacks are those that there can be.
+func (s *JobSpec) callbacks() []*callback.Callback {
+	return []*callback.Callback{&s.OnSuccess, &s.OnFailure}
 }
 
 // shownTo leaves out what is for those who may edit: who knows the address of a

@@ -60,7 +60,7 @@ func (js *jobs) setJobState(ctx context.Context, id auth.Identity, text string, 
 	if p.State == domain.JobDeleted {
 		return nil, nil
 	}
-	return jobAnswer(ctx, js.store, id, v)
+	return jobAnswer(ctx, js.names(), id, v)
 }
 
 type createJobsInput struct {

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/callback"
 	"github.com/carillon-sched/carillon/admin/internal/api/document"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
@@ -92,7 +93,13 @@ func (d jobDocuments) answer(ctx context.Context, id auth.Identity, names *remem
 
 // settings are JobSettings of a job with names in place of ids. Empty values are left out.
 func (d jobDocuments) settings(ctx context.Context, id auth.Identity, names *remembering, v *store.JobView) (map[string]any, error) {
-	raw, err := json.Marshal(shownTo(id, specOf(&v.Spec)))
+	shown := shownTo(id, specOf(&v.Spec))
+	if err := (callback.Naming{Executors: names, Handlers: d.handlers}).Fill(ctx, id.Tenant, shown.callbacks()...); err != nil {
+		return nil, err
+	}
+	shown.OnSuccess.DropIDs()
+	shown.OnFailure.DropIDs()
+	raw, err := json.Marshal(shown)
 	if err != nil {
 		return nil, err
 	}

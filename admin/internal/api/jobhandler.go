@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
 	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
+	"github.com/carillon-sched/carillon/admin/internal/api/callback"
 	"github.com/carillon-sched/carillon/admin/internal/api/catalogue"
 	"github.com/carillon-sched/carillon/admin/internal/api/script"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
@@ -104,7 +105,7 @@ func (js *jobs) register(server *web.Server) {
 		if err != nil {
 			return nil, err
 		}
-		return jobAnswer(ctx, js.store, id, v)
+		return jobAnswer(ctx, js.names(), id, v)
 	})
 	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/jobs/{id}", ID: "update-job", Computes: true, Tag: "jobs",
@@ -139,12 +140,17 @@ func (js *jobs) register(server *web.Server) {
 }
 
 // jobAnswer adds what is asked from elsewhere.
-func jobAnswer(ctx context.Context, from store.Executors, id auth.Identity, v store.JobView) (*jobOutput, error) {
-	online, err := from.CountHeard(ctx, v.TenantID, v.Executor)
+func jobAnswer(ctx context.Context, from callback.Naming, id auth.Identity, v store.JobView) (*jobOutput, error) {
+	online, err := from.Executors.CountHeard(ctx, v.TenantID, v.Executor)
 	if err != nil {
 		return nil, err
 	}
-	return &jobOutput{ETag: web.ETag(v.Revision), Body: jobOf(id, v, online)}, nil
+	out := &jobOutput{ETag: web.ETag(v.Revision), Body: jobOf(id, v, online)}
+	return out, from.Fill(ctx, v.TenantID, out.Body.callbacks()...)
+}
+
+func (js *jobs) names() callback.Naming {
+	return callback.Naming{Executors: js.store, Handlers: js.handlers}
 }
 
 var jobKinds = map[string]domain.JobKind{"job": domain.JobPlain, "call": domain.JobCall, "callback": domain.JobCallback, "timer": domain.JobTimer}
@@ -174,9 +180,9 @@ func (js *jobs) listJobs(ctx context.Context, id auth.Identity, in *listJobsInpu
 		return nil, err
 	}
 	rows, more := web.Cut(rows, in.Limit)
-	out := web.OnePage(make([]Job, 0, len(rows)))
+	out, callbacks := web.OnePage(make([]Job, 0, len(rows))), []*callback.Callback{}
 	online := onlineCounter{from: js.store}
-	for _, v := range rows {
+	for i, v := range rows {
 		n, err := online.of(ctx, v.TenantID, v.Executor)
 		if err != nil {
 			return nil, err
@@ -184,6 +190,10 @@ func (js *jobs) listJobs(ctx context.Context, id auth.Identity, in *listJobsInpu
 		j := jobOf(id, v, n)
 		j.Input = nil
 		out.Body.Items = append(out.Body.Items, j)
+		callbacks = append(callbacks, out.Body.Items[i].callbacks()...)
+	}
+	if err := js.names().Fill(ctx, id.Tenant, callbacks...); err != nil {
+		return nil, err
 	}
 	if more {
 		last := rows[len(rows)-1]
@@ -251,7 +261,7 @@ func (js *jobs) createJob(ctx context.Context, id auth.Identity, in *createJobIn
 	}
 	js.jobsChanged()
 	js.log.Info("job created", "tenant_id", id.Tenant, "job_id", v.ID, "job", v.Spec.Name, "by", id.Actor())
-	return jobAnswer(ctx, js.store, id, v)
+	return jobAnswer(ctx, js.names(), id, v)
 }
 
 // newJob reads a job that is to be created.
@@ -316,7 +326,7 @@ func (js *jobs) replace(ctx context.Context, id auth.Identity, v store.JobView, 
 	}
 	js.jobsChanged()
 	js.log.Info("job changed", "tenant_id", id.Tenant, "job_id", v.ID, "job", v.Spec.Name, "revision", v.Revision, "by", id.Actor())
-	return jobAnswer(ctx, js.store, id, v)
+	return jobAnswer(ctx, js.names(), id, v)
 }
 
 // newRevision is a revision that is to be written in place of a job's revision; 0: of any.
@@ -356,7 +366,7 @@ func (js *jobs) revisionMismatch(ctx context.Context, id auth.Identity, jid doma
 	if err != nil {
 		return err
 	}
-	out, err := jobAnswer(ctx, js.store, id, v)
+	out, err := jobAnswer(ctx, js.names(), id, v)
 	if err != nil {
 		return err
 	}
@@ -370,7 +380,7 @@ func (js *jobs) revisionMismatch(ctx context.Context, id auth.Identity, jid doma
 // readJob checks everything about a job that was sent, and tells all that is
 // wrong with it at once. old is the job that it replaces, empty for a new one.
 func (js *jobs) readJob(ctx context.Context, id auth.Identity, w *JobWrite, old domain.Job, allow catalogue.Lenient) (domain.JobSpec, domain.Executor, error) {
-	executor, err := js.chooseExecutor(ctx, id, w.Executor)
+	executor, err := callback.ChooseExecutor(ctx, js.store, id.Tenant, id.Reach, "body.executor", w.Executor)
 	if err != nil {
 		return domain.JobSpec{}, executor, err
 	}
@@ -383,6 +393,9 @@ func (js *jobs) readJob(ctx context.Context, id auth.Identity, w *JobWrite, old 
 		}
 	}
 	if err := script.Choose(ctx, js.store, id.Tenant, &r.Reader, w.Script, &spec); err != nil {
+		return spec, executor, err
+	}
+	if err := js.chooseCallbacks(ctx, id, &r, w, &old, executor, &spec, allow); err != nil {
 		return spec, executor, err
 	}
 	if len(r.Fields) == 0 {
@@ -409,22 +422,28 @@ func (js *jobs) readJob(ctx context.Context, id auth.Identity, w *JobWrite, old 
 	return spec, executor, err
 }
 
-// chooseExecutor finds the executor that a job names.
-func (js *jobs) chooseExecutor(ctx context.Context, id auth.Identity, c ExecutorChoice) (e domain.Executor, err error) {
-	location, value := "body.executor.id", c.ID
-	switch {
-	case c.ID != "":
-		e, err = web.ByID(ctx, id.Tenant, c.ID, js.store.FindExecutor)
-	case c.Name != "":
-		location, value = "body.executor.name", c.Name
-		e, err = js.store.FindExecutorByName(ctx, id.Tenant, c.Name)
-	default:
-		return e, domain.Invalid("body.executor", "needs an id or a name")
+// chooseCallbacks reads the callbacks of a job. What is wrong with their fields is collected in r.
+func (js *jobs) chooseCallbacks(ctx context.Context, id auth.Identity, r *reader, w *JobWrite, old *domain.Job, own domain.Executor, spec *domain.JobSpec, allow catalogue.Lenient) error {
+	c := callback.Chooser{Store: js.store, Handlers: js.handlers, ID: id, Own: own, Allow: allow}
+	for _, one := range []struct {
+		at  string
+		in  *callback.Callback
+		was domain.FollowUp
+		to  *domain.FollowUp
+	}{{"body.onSuccess", w.OnSuccess, old.Spec.OnSuccess, &spec.OnSuccess}, {"body.onFailure", w.OnFailure, old.Spec.OnFailure, &spec.OnFailure}} {
+		if one.in == nil {
+			continue
+		}
+		f, err := c.Choose(ctx, one.at, &one.in.CallbackTarget, one.was)
+		if err == nil && f.Any() && old.Kind == domain.JobCallback {
+			err = domain.Invalid(one.at, "no callback follows a callback: leave it out")
+		}
+		if err := r.Add(err); err != nil {
+			return err
+		}
+		*one.to = f
 	}
-	if domain.Is(err, domain.CodeNotFound) || err == nil && !id.Reach.Has(e.ID) {
-		return e, web.NotThere(location, "executor", value)
-	}
-	return e, err
+	return nil
 }
 
 // sealWebhook seals a new signing key; without one the old one is kept, as
@@ -464,7 +483,15 @@ func (js *jobs) listRevisions(ctx context.Context, id auth.Identity, in *web.IDP
 		return nil, err
 	}
 	page, err := js.store.ListRevisions(ctx, store.ListRevisionsParams{Tenant: id.Tenant, Job: v.ID, Before: at.ID, Limit: in.Limit, Brief: true})
-	return web.StoredPage(page.Items, page.More, err, func(r *store.Revision) Revision {
+	out, err := web.StoredPage(page.Items, page.More, err, func(r *store.Revision) Revision {
 		return Revision{Revision: r.Revision, CreatedAt: web.Instant(r.CreatedAt), CreatedBy: r.CreatedBy, Spec: shownTo(id, specOf(&r.Spec))}
 	}, func(last *store.Revision) web.Cursor { return web.Cursor{List: "revisions", ID: last.Revision} })
+	if err != nil {
+		return nil, err
+	}
+	callbacks := []*callback.Callback{}
+	for i := range out.Body.Items {
+		callbacks = append(callbacks, out.Body.Items[i].Spec.callbacks()...)
+	}
+	return out, js.names().Fill(ctx, id.Tenant, callbacks...)
 }

@@ -38,7 +38,7 @@ func (js *jobs) registerNamed(server *web.Server) {
 		if err != nil {
 			return nil, err
 		}
-		return jobAnswer(ctx, js.store, id, v)
+		return jobAnswer(ctx, js.names(), id, v)
 	})
 	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/jobs/by-name/{name}", ID: "put-job", Computes: true, Tag: "jobs", Summary: "Create a job, or replace its settings, by its name",
@@ -102,7 +102,7 @@ func (js *jobs) putOnce(ctx context.Context, id auth.Identity, in *putJobInput, 
 	keepAnchor(v, &in.Body, &spec)
 	if newSecret := in.Body.Alert != nil && in.Body.Alert.WebhookSecret != ""; !newSecret && len(changesOf(specOf(&v.Spec), specOf(&spec))) == 0 {
 		domain.AuditOf(ctx).Drop()
-		out, err := jobAnswer(ctx, js.store, id, v)
+		out, err := jobAnswer(ctx, js.names(), id, v)
 		return putAnswer(http.StatusOK, out, err)
 	}
 	out, err := js.replace(ctx, id, v, v.Revision, &in.Body, spec, executor.ID)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/callback"
 	"github.com/carillon-sched/carillon/admin/internal/api/script"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -22,39 +23,33 @@ type JobWrite struct {
 // JobSettings are what is written of a job beside its name and its labels. They are the spec of
 // a job as a document.
 type JobSettings struct {
-	Description     string               `json:"description,omitempty" maxLength:"4096" doc:"What it is for, for people"`
-	Executor        ExecutorChoice       `json:"executor" doc:"The executor whose instances run it"`
-	Handler         string               `json:"handler" minLength:"1" maxLength:"128" doc:"Name of the handler that it runs"`
-	Input           json.RawMessage      `json:"input,omitempty" doc:"Any JSON up to 256 KiB"`
-	Script          *script.ScriptChoice `json:"script,omitempty" doc:"What an agent is to run; for handlers script.LANGUAGE, which need it"`
-	Schedule        ScheduleWrite        `json:"schedule" doc:"When it fires"`
-	Misfire         *MisfireWrite        `json:"misfire,omitempty" doc:"What becomes of fire times that nobody could serve in time; default: they are skipped"`
-	Routing         string               `json:"routing,omitempty" enum:"round_robin,random,consistent_hash,least_loaded,least_frequently_used,least_recently_used,first,last,failover,busy_over" doc:"Default round_robin"`
-	RoutingKey      string               `json:"routingKey,omitempty" maxLength:"256" doc:"With consistent_hash: where the key stands in the input, as a JSON pointer such as /customer/id; empty or nothing there: the job is the key"`
-	RequireLabels   string               `json:"requireLabels,omitempty" maxLength:"1024" doc:"What the labels of an instance have to meet, for example: zone=eu, tier in (gold, silver), env!=prod, gpu, !spot"`
-	PreferLabels    string               `json:"preferLabels,omitempty" maxLength:"1024" doc:"What they should meet: others are used when none of those has room"`
-	Blocking        string               `json:"blocking,omitempty" enum:"serial,discard_later,cover_early,parallel" doc:"When an earlier run is not over: wait in order (the default of recurring schedules), drop the new one, stop the earlier one and take its place, or run beside it (the default without a schedule and of a single instant)"`
-	Parallelism     int                  `json:"parallelism,omitempty" minimum:"0" doc:"Runs at once with blocking parallel; default 0: no limit"`
-	MaxWaiting      int                  `json:"maxWaiting,omitempty" minimum:"0" maximum:"100000" doc:"How many runs may wait for earlier ones of the job; a fire that finds so many is discarded (queue_full). Runs that somebody asks for wait in any number. Default 1000, also for 0"`
-	Retry           *RetryWrite          `json:"retry,omitempty" doc:"When an attempt fails; default: no further attempt"`
-	SendRetry       *SendRetryWrite      `json:"sendRetry,omitempty" doc:"Sends that lead to nothing (refused, not answered, connection broken); they cost no attempt"`
-	Timeout         string               `json:"timeout,omitempty" doc:"Of one attempt; default 0s: none"`
-	DispatchTimeout string               `json:"dispatchTimeout,omitempty" doc:"Default 5m"`
-	OnLost          string               `json:"onLost,omitempty" enum:"auto,fail,retry" doc:"Default auto"`
-	Priority        int                  `json:"priority,omitempty" minimum:"-100" maximum:"100" doc:"Default 0; among the tenant's waiting runs each point counts as one second of waiting"`
-	OnSuccess       string               `json:"onSuccess,omitempty" maxLength:"128" doc:"Handler of the same executor that runs after a run succeeded; default: none"`
-	OnFailure       string               `json:"onFailure,omitempty" maxLength:"128" doc:"Handler of the same executor that runs after a run failed for good; default: none"`
-	LogLevel        string               `json:"logLevel,omitempty" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
-	Owner           *OwnerWrite          `json:"owner,omitempty" doc:"Whom alerts go to; default: nobody"`
-	Alert           *AlertWrite          `json:"alert,omitempty" doc:"When and where alerts go; default: of failures, and of runs that no executor took"`
-	Sharding        *Sharding            `json:"sharding,omitempty" doc:"Cut each fire into shards; default: each fire is one run"`
-	State           string               `json:"state,omitempty" enum:"enabled,paused" doc:"Only when creating, default enabled; later by pause and resume"`
-}
-
-// ExecutorChoice names an executor by id or by name.
-type ExecutorChoice struct {
-	ID   string `json:"id,omitempty" doc:"Either this"`
-	Name string `json:"name,omitempty" doc:"Or this; ignored beside an id"`
+	Description     string                  `json:"description,omitempty" maxLength:"4096" doc:"What it is for, for people"`
+	Executor        callback.ExecutorChoice `json:"executor" doc:"The executor whose instances run it"`
+	Handler         string                  `json:"handler" minLength:"1" maxLength:"128" doc:"Name of the handler that it runs"`
+	Input           json.RawMessage         `json:"input,omitempty" doc:"Any JSON up to 256 KiB"`
+	Script          *script.ScriptChoice    `json:"script,omitempty" doc:"What an agent is to run; for handlers script.LANGUAGE, which need it"`
+	Schedule        ScheduleWrite           `json:"schedule" doc:"When it fires"`
+	Misfire         *MisfireWrite           `json:"misfire,omitempty" doc:"What becomes of fire times that nobody could serve in time; default: they are skipped"`
+	Routing         string                  `json:"routing,omitempty" enum:"round_robin,random,consistent_hash,least_loaded,least_frequently_used,least_recently_used,first,last,failover,busy_over" doc:"Default round_robin"`
+	RoutingKey      string                  `json:"routingKey,omitempty" maxLength:"256" doc:"With consistent_hash: where the key stands in the input, as a JSON pointer such as /customer/id; empty or nothing there: the job is the key"`
+	RequireLabels   string                  `json:"requireLabels,omitempty" maxLength:"1024" doc:"What the labels of an instance have to meet, for example: zone=eu, tier in (gold, silver), env!=prod, gpu, !spot"`
+	PreferLabels    string                  `json:"preferLabels,omitempty" maxLength:"1024" doc:"What they should meet: others are used when none of those has room"`
+	Blocking        string                  `json:"blocking,omitempty" enum:"serial,discard_later,cover_early,parallel" doc:"When an earlier run is not over: wait in order (the default of recurring schedules), drop the new one, stop the earlier one and take its place, or run beside it (the default without a schedule and of a single instant)"`
+	Parallelism     int                     `json:"parallelism,omitempty" minimum:"0" doc:"Runs at once with blocking parallel; default 0: no limit"`
+	MaxWaiting      int                     `json:"maxWaiting,omitempty" minimum:"0" maximum:"100000" doc:"How many runs may wait for earlier ones of the job; a fire that finds so many is discarded (queue_full). Runs that somebody asks for wait in any number. Default 1000, also for 0"`
+	Retry           *RetryWrite             `json:"retry,omitempty" doc:"When an attempt fails; default: no further attempt"`
+	SendRetry       *SendRetryWrite         `json:"sendRetry,omitempty" doc:"Sends that lead to nothing (refused, not answered, connection broken); they cost no attempt"`
+	Timeout         string                  `json:"timeout,omitempty" doc:"Of one attempt; default 0s: none"`
+	DispatchTimeout string                  `json:"dispatchTimeout,omitempty" doc:"Default 5m"`
+	OnLost          string                  `json:"onLost,omitempty" enum:"auto,fail,retry" doc:"Default auto"`
+	Priority        int                     `json:"priority,omitempty" minimum:"-100" maximum:"100" doc:"Default 0; among the tenant's waiting runs each point counts as one second of waiting"`
+	OnSuccess       *callback.Callback      `json:"onSuccess,omitempty" doc:"What follows a run that succeeded; default: nothing"`
+	OnFailure       *callback.Callback      `json:"onFailure,omitempty" doc:"What follows a run that failed for good; default: nothing"`
+	LogLevel        string                  `json:"logLevel,omitempty" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
+	Owner           *OwnerWrite             `json:"owner,omitempty" doc:"Whom alerts go to; default: nobody"`
+	Alert           *AlertWrite             `json:"alert,omitempty" doc:"When and where alerts go; default: of failures, and of runs that no executor took"`
+	Sharding        *Sharding               `json:"sharding,omitempty" doc:"Cut each fire into shards; default: each fire is one run"`
+	State           string                  `json:"state,omitempty" enum:"enabled,paused" doc:"Only when creating, default enabled; later by pause and resume"`
 }
 
 // RetryWrite has defaults: one attempt, 10s, factor 1, at most 10m or the delay.
@@ -110,7 +105,6 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 		Timeout:         r.Duration("body.timeout", w.Timeout, 0),
 		DispatchTimeout: r.Duration("body.dispatchTimeout", w.DispatchTimeout, domain.DefaultDispatchTimeout),
 		OnLost:          cmp.Or(domain.OnLost(w.OnLost), domain.OnLostAuto), Priority: w.Priority,
-		OnSuccess: w.OnSuccess, OnFailure: w.OnFailure,
 		Alert:    w.Alert.read(),
 		Sharding: w.Sharding.read(r),
 	}

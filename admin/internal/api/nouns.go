@@ -7,6 +7,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/apply"
 	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
 	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
+	"github.com/carillon-sched/carillon/admin/internal/api/callback"
 	"github.com/carillon-sched/carillon/admin/internal/api/script"
 	"github.com/carillon-sched/carillon/admin/internal/api/tenant"
 	"github.com/carillon-sched/carillon/admin/internal/api/timer"
@@ -25,6 +26,7 @@ func registerPackages(server *web.Server, d *Deps, log *slog.Logger) {
 		Store: d.Store, Secrets: d.Secrets, SignScript: d.SignScript, ScriptKey: d.ScriptKey, NewID: d.NewID, Changed: changed, Log: log,
 	})
 	builtin.Register(server, builtin.Deps{Store: d.Store, Secrets: d.Secrets})
+	callback.Register(server, callback.Deps{Store: d.Store, Handlers: d.Handlers, TryAddress: d.TryAddress, Log: log})
 	timer.Register(server, timer.Deps{
 		Store: d.Store, Runner: d.Runner, NewID: d.NewID, Now: d.Now, CallJob: d.CallJob, Held: d.Held, TimersSet: d.TimersSet, Handlers: d.Handlers, Log: log,
 	})
@@ -54,7 +56,7 @@ func registerNouns(server *web.Server, d *Deps, log *slog.Logger) *Actions {
 		&tenants{store: d.Store, newID: d.NewID, now: d.Now, made: d.TenantMade, retention: kept, log: log},
 		defined, &fires{jobs: defined, forecast: defined.forecast, now: d.Now},
 		&declarations{
-			store: d.Store, newID: d.NewID, now: d.Now, plan: d.Plan, jobsChanged: d.JobsChanged,
+			store: d.Store, handlers: d.Handlers, newID: d.NewID, now: d.Now, plan: d.Plan, jobsChanged: d.JobsChanged,
 			declaration: d.Declaration, givenBack: d.GivenBack, log: log,
 		},
 		&backfills{store: d.Store, newID: d.NewID, now: d.Now, log: log},

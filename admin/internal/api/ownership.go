@@ -11,9 +11,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/callback"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
@@ -125,6 +127,7 @@ type declarations struct {
 		store.Executors
 		store.Catalogue
 	}
+	handlers    nodehandler.List
 	newID       func() int64
 	now         func() time.Time
 	plan        store.PlanFunc
@@ -215,5 +218,5 @@ func (ds *declarations) giveBack(ctx context.Context, id auth.Identity, in *give
 		ds.log.Warn("the proposal for a job that was given back could not be dropped", "tenant_id", id.Tenant, "job_id", v.ID, "err", err)
 	}
 	ds.givenBack(ctx, id.Tenant, v.Executor)
-	return jobAnswer(ctx, ds.store, id, v)
+	return jobAnswer(ctx, callback.Naming{Executors: ds.store, Handlers: ds.handlers}, id, v)
 }

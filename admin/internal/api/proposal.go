@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/callback"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -155,7 +156,7 @@ func (ds *declarations) acceptProposal(ctx context.Context, id auth.Identity, in
 	if err := ds.store.DropProposals(ctx, id.Tenant, v.Executor, []string{v.Name}); err != nil {
 		ds.log.Warn("the accepted proposal could not be dropped", "tenant_id", id.Tenant, "job_id", job.ID, "err", err)
 	}
-	return jobAnswer(ctx, ds.store, id, job)
+	return jobAnswer(ctx, callback.Naming{Executors: ds.store, Handlers: ds.handlers}, id, job)
 }
 
 func (ds *declarations) declineProposal(ctx context.Context, id auth.Identity, in *decideProposalInput) (*struct{}, error) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/callback"
 	"github.com/carillon-sched/carillon/admin/internal/api/catalogue"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
@@ -280,6 +281,9 @@ func (rs *runs) getRun(ctx context.Context, id auth.Identity, in *web.IDInput) (
 		return nil, err
 	}
 	shown := shownTo(id, specOf(spec))
+	if err := (callback.Naming{Executors: rs.store, Handlers: rs.handlers}).Fill(ctx, id.Tenant, shown.callbacks()...); err != nil {
+		return nil, err
+	}
 	out := RunDetail{Run: runOf(&v), Input: web.RawOrNull(v.Input), Output: web.RawOrNull(v.Output), JobSpec: &shown}
 	if v.Part != domain.PartAfter {
 		out.Input = web.RawOrNull(spec.InputOf(&v.Execution))

@@ -26,6 +26,12 @@ func membersOf(doc *huma.OpenAPI, schema *huma.Schema, at string, body func(stri
 	for schema.Ref != "" {
 		schema = doc.Components.Schemas.SchemaFromRef(schema.Ref)
 	}
+	if len(schema.OneOf) > 0 {
+		for _, one := range schema.OneOf {
+			out = append(out, membersOf(doc, one, at, body, depth)...)
+		}
+		return out
+	}
 	switch {
 	case depth > 6:
 	case schema.Type == huma.TypeString, schema.Type == "":

@@ -4,7 +4,8 @@ import "github.com/carillon-sched/carillon/admin/internal/domain"
 
 // orders change no text of their object, or the entry of another operation has it.
 var orders = map[string]string{
-	"retry-run": "a run's own record tells", "cancel-run": "a run's own record tells", "run-job": "a run's own record tells",
+	"try-callback": "it changes nothing",
+	"retry-run":    "a run's own record tells", "cancel-run": "a run's own record tells", "run-job": "a run's own record tells",
 	"cancel-run-purge": "an end", "cancel-backfill": "an end",
 	"accept-proposal": "the job's revisions tell", "decline-proposal": "the proposal tells",
 	"drain-instance": "an order to a process", "undrain-instance": "an order to a process", "remove-instance": "an order to a process",
@@ -39,7 +40,10 @@ var auditedOperations = map[string]audited{
 	"set-tenant-quotas": {body: as(map[string]any{"items": []any{map[string]any{"kind": "jobs", "limit": 7}}})},
 	"set-script-policy": {body: as(map[string]any{"languages": []string{"shell"}})},
 	"update-job":        {body: jobOfShop("changed")},
-	"create-job":        {body: jobOfShop("second")},
+	"try-callback": {body: func(_ *world, own objects) any {
+		return map[string]any{"callback": "reconcile", "executor": map[string]any{"id": own["/executors/{id}"]}}
+	}},
+	"create-job": {body: jobOfShop("second")},
 	"put-job": {body: func(w *world, own objects) any {
 		body := jobOfShop(own["/by-name/{name}"])(w, own).(map[string]any)
 		body["timeout"] = "1m"

@@ -36,6 +36,8 @@ type Options struct {
 	Handlers nodehandler.List
 	// Dir is for journals, one folder per tenant.
 	Dir string
+	// NewID makes ids for trials.
+	NewID func() int64
 	// Node and Version name the instances.
 	Node, Version string
 	// Networks may be called though they are loopback, private or otherwise special.

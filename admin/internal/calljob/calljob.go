@@ -99,7 +99,7 @@ func (j Jobs) follow(ctx context.Context, found store.JobView, want domain.JobSp
 func digest(s *domain.JobSpec) string {
 	wait := cmp.Or(s.DispatchTimeout, domain.DefaultDispatchTimeout)
 	sum := sha256.Sum256(fmt.Append(nil, s.Timeout, s.Retry, s.OnLost, s.SendRetry, s.Blocking, s.Parallelism, s.Priority, s.Routing, wait,
-		fmt.Sprintf(" %q %q %q %q %q", s.RoutingKey, s.Require.Text, s.Prefer.Text, s.OnSuccess, s.OnFailure)))
+		fmt.Sprintf(" %q %q %q %q %q", s.RoutingKey, s.Require.Text, s.Prefer.Text, s.OnSuccess.Handler, s.OnFailure.Handler)))
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -339,7 +339,7 @@ func (d *Declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		Owner:   domain.Owner{Email: decl.OwnerEmail},
 		Labels:  decl.Labels, Alert: declaredAlert(decl.Alert), CodeSays: codeSays(decl),
 
-		OnSuccess: decl.OnSuccess, OnFailure: decl.OnFailure, DispatchTimeout: time.Duration(decl.DispatchTimeoutMs) * time.Millisecond,
+		OnSuccess: domain.FollowUp{Handler: decl.OnSuccess}, OnFailure: domain.FollowUp{Handler: decl.OnFailure}, DispatchTimeout: time.Duration(decl.DispatchTimeoutMs) * time.Millisecond,
 	}
 	if len(decl.Input) > 0 && !proto.ValidJSON(decl.Input) {
 		return spec, domain.Invalid("job.input", "must be JSON in UTF-8")
@@ -375,7 +375,7 @@ func (d *Declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 // as the API does. What its builds register is known before.
 func (d *Declarer) checkCallbacks(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, spec *domain.JobSpec) error {
 	uses := [][2]string{
-		{"job.onSuccess", spec.OnSuccess}, {"job.onFailure", spec.OnFailure},
+		{"job.onSuccess", spec.OnSuccess.Handler}, {"job.onFailure", spec.OnFailure.Handler},
 		{"job.sharding.before", spec.Sharding.Before}, {"job.sharding.after", spec.Sharding.After},
 	}
 	uses = slices.DeleteFunc(uses, func(use [2]string) bool { return use[1] == "" })

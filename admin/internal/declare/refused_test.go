@@ -139,7 +139,7 @@ func TestDeclaredCallbacksThatNoHandlerIs(t *testing.T) {
 			require.Contains(t, notices[i].Message, field+": the executor has no handler")
 		}
 		s.gone("a")
-		require.Equal(t, "close-day", s.job("d").Spec.OnFailure)
+		require.Equal(t, "close-day", s.job("d").Spec.OnFailure.Handler)
 	})
 }
 

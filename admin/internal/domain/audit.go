@@ -131,6 +131,13 @@ func (p *PendingAudit) Object(o AuditObject) {
 	}
 }
 
+// Entry returns the entry as it is now.
+func (p *PendingAudit) Entry() AuditEntry {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.entry
+}
+
 // Another returns an entry of the same request, for a further object. nil of nil.
 func (p *PendingAudit) Another() *PendingAudit {
 	if p == nil {

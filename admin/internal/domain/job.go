@@ -140,9 +140,8 @@ type JobSpec struct {
 	// LogLevel is the lowest level that is captured into the logs of runs: DEBUG,
 	// INFO, WARN or ERROR; empty = as the executor says.
 	LogLevel string
-	// OnSuccess and OnFailure are handlers of the executor that run after the
-	// job's run has ended, as runs of their own; empty = none.
-	OnSuccess, OnFailure string
+	// OnSuccess and OnFailure follow a run of the job that has ended, as runs of their own.
+	OnSuccess, OnFailure FollowUp
 	// CodeSays notes which labels, alerts and owner are declared in code.
 	CodeSays CodeSays
 	// PartOfSlot marks the settings of a part while its parent holds the job's slot.
@@ -150,16 +149,16 @@ type JobSpec struct {
 	PartOfSlot bool
 }
 
-// Callback returns the handler that a run in this state is followed by, or "".
-// A run that was cancelled or discarded is nobody's success or failure.
-func (s *JobSpec) Callback(state State) string {
+// Callback returns what follows a run in this state. A run that was cancelled or discarded is
+// no success and no failure.
+func (s *JobSpec) Callback(state State) FollowUp {
 	switch state {
 	case Succeeded:
 		return s.OnSuccess
 	case Failed, TimedOut, Lost, Missed:
 		return s.OnFailure
 	}
-	return ""
+	return FollowUp{}
 }
 
 // DefaultDispatchTimeout applies when a job says nothing else.

@@ -86,7 +86,7 @@ func TestAHandlerMayCancelItsRun(t *testing.T) {
 }
 
 func TestWhichCallbackFollows(t *testing.T) {
-	spec := JobSpec{OnSuccess: "yes", OnFailure: "no"}
+	spec := JobSpec{OnSuccess: FollowUp{Handler: "yes"}, OnFailure: FollowUp{Handler: "no"}}
 	for _, s := range States {
 		want := ""
 		switch s {
@@ -95,7 +95,7 @@ func TestWhichCallbackFollows(t *testing.T) {
 		case Failed, TimedOut, Lost, Missed:
 			want = "no"
 		}
-		if got := spec.Callback(s); got != want {
+		if got := spec.Callback(s).Handler; got != want {
 			t.Errorf("%s: %q, want %q", s, got, want)
 		}
 	}

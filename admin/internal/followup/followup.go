@@ -1,19 +1,24 @@
 // Package followup answers: which run follows a run that has ended?
 //
-// A job may name handlers for the success and for the failure of its runs (its callbacks).
+// A job may name callbacks for the success and for the failure of its runs. A callback is a
+// handler of any executor of the tenant. To call an address, or to publish a message, it is a
+// handler of the built-in executor with a request (docs/adr/0106).
 // The transaction that ends such a run leaves a row. A chore of any node makes the run that
 // follows, and deletes the row.
 package followup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -39,9 +44,11 @@ type Store interface {
 type Starter struct {
 	Store Store
 	// Job returns the job that the calls of a handler belong to.
-	Job   func(context.Context, domain.Executor, domain.Handler, domain.JobKind) (store.JobView, error)
-	NewID func() int64
-	Now   func() time.Time // the database's clock
+	Job func(context.Context, domain.Executor, domain.Handler, domain.JobKind) (store.JobView, error)
+	// Handlers are those of the built-in executors.
+	Handlers nodehandler.List
+	NewID    func() int64
+	Now      func() time.Time // the database's clock
 	// Later takes runs that were made.
 	Later  func(...domain.Execution)
 	Logger *slog.Logger
@@ -63,8 +70,8 @@ type endedInput struct {
 }
 
 // truncate leaves out what is no JSON, which a foreign executor may have sent, and
-// what would make the input longer than the wire takes.
-func (in *endedInput) truncate() {
+// what would make the input longer than limit.
+func (in *endedInput) truncate(limit int) {
 	for _, part := range []*json.RawMessage{&in.Input, &in.Output} {
 		if *part = proto.CleanJSON(*part); !json.Valid(*part) {
 			*part = nil
@@ -74,10 +81,10 @@ func (in *endedInput) truncate() {
 	if len(in.Error) > rest/2 {
 		in.Error = strings.ToValidUTF8(in.Error[:rest/2], "") + "…"
 	}
-	if len(in.Input)+len(in.Output)+rest > proto.MaxInput {
+	if len(in.Input)+len(in.Output)+rest > limit {
 		in.Input = nil
 	}
-	if len(in.Output)+rest > proto.MaxInput {
+	if len(in.Output)+rest > limit {
 		in.Output = nil
 	}
 }
@@ -134,29 +141,22 @@ func (s *Starter) start(ctx context.Context, c domain.Callback) error {
 	if err != nil {
 		return err
 	}
-	handler := spec.OnFailure
+	follow := spec.OnFailure
 	if c.Success {
-		handler = spec.OnSuccess
+		follow = spec.OnSuccess
 	}
-	executor, err := s.Store.FindExecutor(ctx, c.Tenant, v.Executor)
+	if domain.FollowsNothing(v.JobName) || !follow.Any() {
+		return domain.Errorf(domain.CodeConflict, "the run has no callback")
+	}
+	job, err := s.jobOf(ctx, c.Tenant, cmp.Or(follow.Executor, v.Executor), follow.Handler)
 	if err != nil {
 		return err
 	}
-	h, err := s.Store.FindHandler(ctx, c.Tenant, executor.ID, handler)
-	if domain.Is(err, domain.CodeNotFound) { // it may come later
-		h, err = domain.Handler{Name: handler}, nil
-	}
+	input, err := s.inputOf(ctx, v, spec, follow)
 	if err != nil {
 		return err
 	}
-	job, err := s.Job(ctx, executor, h, domain.JobCallback)
-	if err != nil {
-		return err
-	}
-	e, err := callbackRun(c, v, spec, job, s.Now())
-	if err != nil {
-		return err
-	}
+	e := callbackRun(c, v, input, job, s.Now())
 	e.ID = domain.ExecutionID(s.NewID())
 	run, created, err := s.Store.CreateExecution(ctx, e)
 	if err == nil && created {
@@ -165,8 +165,41 @@ func (s *Starter) start(ctx context.Context, c domain.Callback) error {
 	return err
 }
 
-// callbackRun is the run that follows another one.
-func callbackRun(c domain.Callback, v store.ExecutionView, spec *domain.JobSpec, job store.JobView, now time.Time) (domain.Execution, error) {
+// jobOf returns the job that the runs of a handler as a callback belong to.
+func (s *Starter) jobOf(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID, handler string) (store.JobView, error) {
+	executor, err := s.Store.FindExecutor(ctx, tenant, id)
+	if err != nil {
+		return store.JobView{}, err
+	}
+	h, err := s.Store.FindHandler(ctx, tenant, executor.ID, handler)
+	if domain.Is(err, domain.CodeNotFound) { // it may come later
+		h, err = domain.Handler{Name: handler}, nil
+	}
+	if err != nil {
+		return store.JobView{}, err
+	}
+	return s.Job(ctx, executor, h, domain.JobCallback)
+}
+
+// inputOf is the end of a run, or a request with it.
+func (s *Starter) inputOf(ctx context.Context, v store.ExecutionView, spec *domain.JobSpec, follow domain.FollowUp) ([]byte, error) {
+	input, err := ended(v, spec, proto.MaxInput-len(follow.Request))
+	if err != nil || follow.Request == "" {
+		return input, err
+	}
+	connection := ""
+	if sender, is := s.Handlers.Sender(); is && follow.Connection != 0 {
+		names, err := sender.Connections.Names(ctx, v.TenantID, []int64{follow.Connection})
+		if err != nil {
+			return nil, err
+		}
+		connection = cmp.Or(names[follow.Connection], fmt.Sprintf("%d (deleted)", follow.Connection))
+	}
+	return follow.Input(connection, input)
+}
+
+// ended is the end of a run in at most limit bytes of JSON.
+func ended(v store.ExecutionView, spec *domain.JobSpec, limit int) ([]byte, error) {
 	in := endedInput{
 		RunID: v.ID.String(), Job: v.JobName, Handler: v.Handler, FireTime: v.FireAt, Attempt: v.Attempt, State: v.State.String(),
 		Reason: string(v.Reason), ErrorKind: v.ErrorKind, Error: v.Error, Input: json.RawMessage(spec.InputOf(&v.Execution)), Output: json.RawMessage(v.Output),
@@ -174,11 +207,16 @@ func callbackRun(c domain.Callback, v store.ExecutionView, spec *domain.JobSpec,
 	if in.Error == "" && v.State != domain.Succeeded {
 		in.Error = v.Message
 	}
-	in.truncate()
+	in.truncate(limit)
 	input, err := json.Marshal(in)
 	if err != nil {
-		return domain.Execution{}, domain.Errorf(domain.CodeConflict, "encode the input of the callback: %w", err)
+		return nil, domain.Errorf(domain.CodeConflict, "encode the input of the callback: %w", err)
 	}
+	return input, nil
+}
+
+// callbackRun is the run that follows another one.
+func callbackRun(c domain.Callback, v store.ExecutionView, input []byte, job store.JobView, now time.Time) domain.Execution {
 	fireAt := now.UTC().Truncate(time.Millisecond)
 	return domain.Execution{
 		TenantID: c.Tenant, JobID: job.ID, Revision: job.Revision, Executor: job.Executor, Partition: job.Partition,
@@ -186,5 +224,5 @@ func callbackRun(c domain.Callback, v store.ExecutionView, spec *domain.JobSpec,
 		Input: input, Note: "after run " + c.ID.String() + " of " + v.JobName, RequestedBy: "run:" + c.ID.String(),
 		State: domain.Due, MaxAttempts: max(1, job.Spec.Retry.MaxAttempts), NotBefore: fireAt, WakeAt: domain.FirstWake(now, fireAt),
 		ExpireAt: fireAt.Add(job.Spec.DispatchTimeout), LogLines: -1,
-	}, nil
+	}
 }

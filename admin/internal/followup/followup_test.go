@@ -11,15 +11,16 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/proto"
 )
 
 // What an earlier version stored in another charset comes to a callback as UTF-8.
 func TestCallbacksGetUTF8(t *testing.T) {
 	t.Parallel()
 	const stored, clean = "{\"city\":\"\xb0\xd9\"}", "{\"city\":\"\uFFFD\"}"
-	ended := endedInput{Input: []byte(stored), Output: []byte(stored)}
-	ended.truncate()
-	require.Equal(t, []string{clean, clean}, []string{string(ended.Input), string(ended.Output)})
+	end := endedInput{Input: []byte(stored), Output: []byte(stored)}
+	end.truncate(proto.MaxInput)
+	require.Equal(t, []string{clean, clean}, []string{string(end.Input), string(end.Output)})
 }
 
 // shop is a store with runs that have ended, of which callbacks are to follow.
@@ -59,7 +60,7 @@ func (s *shop) FindHandler(context.Context, domain.TenantID, domain.ExecutorID, 
 }
 
 func (s *shop) JobSpec(context.Context, domain.TenantID, domain.JobID, int64) (*domain.JobSpec, error) {
-	return &domain.JobSpec{OnFailure: "sorry", OnSuccess: "thanks"}, nil
+	return &domain.JobSpec{OnFailure: domain.FollowUp{Handler: "sorry"}, OnSuccess: domain.FollowUp{Handler: "thanks"}}, nil
 }
 
 func (s *shop) CreateExecution(_ context.Context, e domain.Execution) (domain.Execution, bool, error) {

@@ -175,7 +175,7 @@ func (b *Batch) apply(m *Move, fx domain.Effects) {
 		}
 		b.Limits.leave(&m.E, nil)
 		// The parts of a run are no ends: its own is.
-		if m.E.Parent == 0 && m.Spec.Callback(m.E.State) != "" && m.was != m.E.State {
+		if m.E.Parent == 0 && m.Spec.Callback(m.E.State).Any() && m.was != m.E.State {
 			b.Callbacks = append(b.Callbacks, domain.Callback{Tenant: m.E.TenantID, ID: m.E.ID, Success: m.E.State == domain.Succeeded})
 		}
 		if m.E.Parent == 0 && m.E.State == domain.Succeeded && m.was != domain.Succeeded {

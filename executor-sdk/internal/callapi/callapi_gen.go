@@ -220,6 +220,28 @@ type CallRequest struct {
 	Timeout string `json:"timeout,omitempty"`
 }
 
+// Callback A text is a handler of the job's own executor; an empty one is no callback
+type Callback = json.RawMessage
+
+// CallbackTarget defines model for CallbackTarget.
+type CallbackTarget struct {
+	Connection *ConnectionChoice `json:"connection,omitempty"`
+	Executor   *ExecutorChoice   `json:"executor,omitempty"`
+
+	// Handler Handler that gets the end of the run; needs no url and no connection
+	Handler string `json:"handler,omitempty"`
+
+	// Headers Headers of the call. They stand in the run's input, where readers see them
+	Headers map[string]string `json:"headers,omitempty"`
+	Target  *MessageTarget    `json:"target,omitempty"`
+
+	// Timeout Of one call to the address; default 30s, or what the policy allows
+	Timeout string `json:"timeout,omitempty"`
+
+	// URL Address that the end of the run is posted to, by the admin nodes and as the tenant's policy allows; templates such as {{input.runId}} from the path on
+	URL string `json:"url,omitempty"`
+}
+
 // CancelTimersRequest defines model for CancelTimersRequest.
 type CancelTimersRequest struct {
 	// Executor Its name
@@ -258,6 +280,15 @@ type CellAddress struct {
 
 	// URL Of its API and console
 	URL string `json:"url"`
+}
+
+// ConnectionChoice defines model for ConnectionChoice.
+type ConnectionChoice struct {
+	// ID Either this
+	ID string `json:"id,omitempty"`
+
+	// Name Or this; ignored beside an id
+	Name string `json:"name,omitempty"`
 }
 
 // Declared defines model for Declared.
@@ -367,15 +398,15 @@ type Job struct {
 	// NextFireAt The next fire time; null: none
 	NextFireAt *time.Time `json:"nextFireAt"`
 
-	// OnFailure Handler that runs after a run failed for good; empty: none
-	OnFailure string `json:"onFailure"`
+	// OnFailure A text is a handler of the job's own executor; an empty one is no callback
+	OnFailure Callback `json:"onFailure"`
 
 	// OnLost What to do when the outcome is unknown; auto: retry if the handler is idempotent
 	OnLost string `json:"onLost"`
 
-	// OnSuccess Handler that runs after a run succeeded; empty: none
-	OnSuccess string `json:"onSuccess"`
-	Owner     Owner  `json:"owner"`
+	// OnSuccess A text is a handler of the job's own executor; an empty one is no callback
+	OnSuccess Callback `json:"onSuccess"`
+	Owner     Owner    `json:"owner"`
 
 	// Parallelism Runs at once with blocking parallel; 0 = no limit
 	Parallelism int64 `json:"parallelism"`
@@ -469,15 +500,15 @@ type JobSpec struct {
 	// Name Its name, unique in the tenant
 	Name string `json:"name"`
 
-	// OnFailure Handler that runs after a run failed for good; empty: none
-	OnFailure string `json:"onFailure"`
+	// OnFailure A text is a handler of the job's own executor; an empty one is no callback
+	OnFailure Callback `json:"onFailure"`
 
 	// OnLost What to do when the outcome is unknown; auto: retry if the handler is idempotent
 	OnLost string `json:"onLost"`
 
-	// OnSuccess Handler that runs after a run succeeded; empty: none
-	OnSuccess string `json:"onSuccess"`
-	Owner     Owner  `json:"owner"`
+	// OnSuccess A text is a handler of the job's own executor; an empty one is no callback
+	OnSuccess Callback `json:"onSuccess"`
+	Owner     Owner    `json:"owner"`
 
 	// Parallelism Runs at once with blocking parallel; 0 = no limit
 	Parallelism int64 `json:"parallelism"`
@@ -539,14 +570,14 @@ type JobWrite struct {
 	// Name Its name, unique in the tenant; not one that begins with call:, callback: or timer:, as those of the server's own jobs do
 	Name string `json:"name"`
 
-	// OnFailure Handler of the same executor that runs after a run failed for good; default: none
-	OnFailure string `json:"onFailure,omitempty"`
+	// OnFailure A text is a handler of the job's own executor; an empty one is no callback
+	OnFailure Callback `json:"onFailure,omitempty"`
 
 	// OnLost Default auto
 	OnLost string `json:"onLost,omitempty"`
 
-	// OnSuccess Handler of the same executor that runs after a run succeeded; default: none
-	OnSuccess string      `json:"onSuccess,omitempty"`
+	// OnSuccess A text is a handler of the job's own executor; an empty one is no callback
+	OnSuccess Callback    `json:"onSuccess,omitempty"`
 	Owner     *OwnerWrite `json:"owner,omitempty"`
 
 	// Parallelism Runs at once with blocking parallel; default 0: no limit
@@ -592,6 +623,33 @@ type LastRun struct {
 
 	// State State of the run
 	State string `json:"state"`
+}
+
+// MessageTarget defines model for MessageTarget.
+type MessageTarget struct {
+	// Create Redis: make the stream if it is missing; default: that is a failure
+	Create bool `json:"create,omitempty"`
+
+	// Exchange RabbitMQ; default: the default exchange, which routes to the queue that the routing key names
+	Exchange string `json:"exchange,omitempty"`
+
+	// MaxLength Redis: trim the stream to about so many entries; default: not
+	MaxLength int64 `json:"maxLength,omitempty"`
+
+	// PartitionKey Kafka; default: the message's key
+	PartitionKey string `json:"partitionKey,omitempty"`
+
+	// RoutingKey RabbitMQ
+	RoutingKey string `json:"routingKey,omitempty"`
+
+	// Stream Redis; NATS: the stream that must have the subject, may be left out
+	Stream string `json:"stream,omitempty"`
+
+	// Subject NATS
+	Subject string `json:"subject,omitempty"`
+
+	// Topic Kafka
+	Topic string `json:"topic,omitempty"`
 }
 
 // Misfire defines model for Misfire.

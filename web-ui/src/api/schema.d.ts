@@ -896,6 +896,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/callbacks/try": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try a callback before a job has it
+         * @description An address gets one call, which is signed and bounded as that of a run and has the header Carillon-Trial. A connection gets one message. Of a handler it is told whether an instance could run it; it is not run. 200 whatever comes of it; the body tells.
+         */
+        post: operations["try-callback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/calls": {
         parameters: {
             query?: never;
@@ -4540,6 +4560,8 @@ export interface components {
             /** @description Of one attempt, at most what the handler declares; default: that, or none */
             timeout?: string;
         };
+        /** @description A text is a handler of the job's own executor; an empty one is no callback */
+        Callback: string | components["schemas"]["CallbackTarget"];
         CallbackPolicy: {
             /** @description Whom: api.example.com, *.example.com or *, each with or without a port */
             hosts: string[];
@@ -4569,6 +4591,62 @@ export interface components {
             keyId: string;
             /** @description The key of the HMAC, as the bytes of this text */
             secret: string;
+        };
+        CallbackTarget: {
+            /** @description Connection that the end of the run is published by */
+            connection?: components["schemas"]["ConnectionChoice"];
+            /** @description The executor of the handler; default: the job's own */
+            executor?: components["schemas"]["ExecutorChoice"];
+            /** @description Handler that gets the end of the run; needs no url and no connection */
+            handler?: string;
+            /** @description Headers of the call. They stand in the run's input, where readers see them */
+            headers?: {
+                [key: string]: string;
+            };
+            /** @description Where the message belongs; each broker has fields of its own */
+            target?: components["schemas"]["MessageTarget"];
+            /** @description Of one call to the address; default 30s, or what the policy allows */
+            timeout?: string;
+            /** @description Address that the end of the run is posted to, by the admin nodes and as the tenant's policy allows; templates such as {{input.runId}} from the path on */
+            url?: string;
+        };
+        CallbackTrial: {
+            /** @description The first 1023 bytes of the answer */
+            body?: string;
+            /**
+             * Format: int64
+             * @description How long it took
+             */
+            durationMs: number;
+            /**
+             * @description What was tried
+             * @enum {string}
+             */
+            kind: "handler" | "url" | "message";
+            /** @description Why it is not ok; empty: it is */
+            message: string;
+            /** @description The address answered as a run wants it, the broker keeps the message, or an instance is online and the handler is known */
+            ok: boolean;
+            /**
+             * Format: int64
+             * @description HTTP status of the answer; absent: there was none
+             */
+            status?: number;
+            /** @description The longest that it could take: the callback's timeout, at most 30s; absent: nothing was sent */
+            timeout?: string;
+            /** @description The answer was longer */
+            truncated?: boolean;
+            /**
+             * Format: int64
+             * @description How much of the timeout it took, in percent
+             */
+            used?: number;
+        };
+        CallbackTry: {
+            /** @description As in a job */
+            callback: components["schemas"]["Callback"];
+            /** @description The executor of the job. Needed for a handler of it */
+            executor?: components["schemas"]["ExecutorChoice"];
         };
         CancelRunInputBody: {
             /** @description Why; the handler sees it */
@@ -4932,6 +5010,12 @@ export interface components {
              * @description Version of the document, from 1. Each edit adds one
              */
             version: number;
+        };
+        ConnectionChoice: {
+            /** @description Either this */
+            id?: string;
+            /** @description Or this; ignored beside an id */
+            name?: string;
         };
         ConnectionFingerprints: {
             /** @description Private key in PEM that belongs to tls.certificate */
@@ -6165,15 +6249,15 @@ export interface components {
              * @description The next fire time; null: none
              */
             nextFireAt: string | null;
-            /** @description Handler that runs after a run failed for good; empty: none */
-            onFailure: string;
+            /** @description What follows a run that failed for good */
+            onFailure: components["schemas"]["Callback"];
             /**
              * @description What to do when the outcome is unknown; auto: retry if the handler is idempotent
              * @enum {string}
              */
             onLost: "auto" | "fail" | "retry";
-            /** @description Handler that runs after a run succeeded; empty: none */
-            onSuccess: string;
+            /** @description What follows a run that succeeded */
+            onSuccess: components["schemas"]["Callback"];
             /** @description Whom alerts go to */
             owner: components["schemas"]["Owner"];
             /**
@@ -6469,15 +6553,15 @@ export interface components {
             maxWaiting?: number;
             /** @description What becomes of fire times that nobody could serve in time; default: they are skipped */
             misfire?: components["schemas"]["MisfireWrite"];
-            /** @description Handler of the same executor that runs after a run failed for good; default: none */
-            onFailure?: string;
+            /** @description What follows a run that failed for good; default: nothing */
+            onFailure?: components["schemas"]["Callback"];
             /**
              * @description Default auto
              * @enum {string}
              */
             onLost?: "auto" | "fail" | "retry";
-            /** @description Handler of the same executor that runs after a run succeeded; default: none */
-            onSuccess?: string;
+            /** @description What follows a run that succeeded; default: nothing */
+            onSuccess?: components["schemas"]["Callback"];
             /** @description Whom alerts go to; default: nobody */
             owner?: components["schemas"]["OwnerWrite"];
             /**
@@ -6553,15 +6637,15 @@ export interface components {
             misfire: components["schemas"]["Misfire"];
             /** @description Its name, unique in the tenant */
             name: string;
-            /** @description Handler that runs after a run failed for good; empty: none */
-            onFailure: string;
+            /** @description What follows a run that failed for good */
+            onFailure: components["schemas"]["Callback"];
             /**
              * @description What to do when the outcome is unknown; auto: retry if the handler is idempotent
              * @enum {string}
              */
             onLost: "auto" | "fail" | "retry";
-            /** @description Handler that runs after a run succeeded; empty: none */
-            onSuccess: string;
+            /** @description What follows a run that succeeded */
+            onSuccess: components["schemas"]["Callback"];
             /** @description Whom alerts go to */
             owner: components["schemas"]["Owner"];
             /**
@@ -6651,15 +6735,15 @@ export interface components {
             misfire?: components["schemas"]["MisfireWrite"];
             /** @description Its name, unique in the tenant; not one that begins with call:, callback: or timer:, as those of the server's own jobs do */
             name: string;
-            /** @description Handler of the same executor that runs after a run failed for good; default: none */
-            onFailure?: string;
+            /** @description What follows a run that failed for good; default: nothing */
+            onFailure?: components["schemas"]["Callback"];
             /**
              * @description Default auto
              * @enum {string}
              */
             onLost?: "auto" | "fail" | "retry";
-            /** @description Handler of the same executor that runs after a run succeeded; default: none */
-            onSuccess?: string;
+            /** @description What follows a run that succeeded; default: nothing */
+            onSuccess?: components["schemas"]["Callback"];
             /** @description Whom alerts go to; default: nobody */
             owner?: components["schemas"]["OwnerWrite"];
             /**
@@ -16324,6 +16408,147 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "try-callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CallbackTry"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallbackTrial"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -105,8 +105,8 @@ export interface JobWrite {
   dispatchTimeout: string
   onLost: Job['onLost']
   priority: number
-  onSuccess: string
-  onFailure: string
+  onSuccess: Callback
+  onFailure: Callback
   logLevel: Job['logLevel']
   owner: Whole<S['OwnerWrite']>
   alert: Whole<Omit<S['AlertWrite'], 'webhookSecret' | 'webhookSecretSet'>> & {
@@ -116,6 +116,9 @@ export interface JobWrite {
   /** Absent: each fire is one run. */
   sharding?: Sharding
 }
+
+export type Callback = S['Callback']
+export type CallbackTrial = S['CallbackTrial']
 
 export type Explanation = S['Explanation']
 export type ExplanationStep = S['ExplanationStep']

@@ -8,6 +8,7 @@ import { parseDuration } from '../lib/duration'
 import { scheduleOf, scriptLanguage, splitLabel, takesCalendars, type JobFields, type ScheduleFields } from '../lib/jobForm'
 import { allZones } from '../lib/time'
 import { CalendarFields } from './CalendarFields'
+import { CallbackField } from './CallbackField'
 import { ExecutorSelect } from './ExecutorSelect'
 import { HandlerInput, SchemaHint, useCatalogue } from './HandlerFields'
 import { InputEditor } from './InputEditor'
@@ -325,7 +326,7 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
           </Form.Item>
           {(['onSuccess', 'onFailure'] as const).map((name) => (
             <Form.Item key={name} name={name} label={t(`jobs.form.${name === 'onSuccess' ? 'callbackSuccess' : 'callbackFailure'}`)} extra={t('jobs.form.callbackHelp')}>
-              <HandlerInput />
+              <CallbackField />
             </Form.Item>
           ))}
           <Form.Item name="logLevel" label={t('jobs.form.logLevel')}>

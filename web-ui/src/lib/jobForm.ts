@@ -1,6 +1,7 @@
 // Between a job and its form: what the API writes, what the fields hold.
 import dayjs, { type Dayjs } from 'dayjs'
-import type { Dialect, Job, JobWrite, ProblemItem, Schedule, ScheduleKind, ScheduleSpec, Sharding } from '../api/types'
+import type { Callback, Dialect, Job, JobWrite, ProblemItem, Schedule, ScheduleKind, ScheduleSpec, Sharding } from '../api/types'
+import { cleanCallback } from './callback'
 import { parseJson, writeJson } from './json'
 import { instantToWall, isZone, localZone, wallToInstant } from './time'
 
@@ -50,8 +51,8 @@ export interface JobFields {
   dispatchTimeout: string
   onLost: JobWrite['onLost']
   priority: number
-  onSuccess: string
-  onFailure: string
+  onSuccess: Callback
+  onFailure: Callback
   logLevel: JobWrite['logLevel']
   owner: JobWrite['owner']
   alert: { onFailure: boolean; emails: string[]; webhookUrl: string; webhookSecret: string; includeNoExecutor: boolean }
@@ -311,8 +312,8 @@ export function writeOfFields(fields: JobFields): JobWrite {
     dispatchTimeout: fields.dispatchTimeout.trim(),
     onLost: fields.onLost,
     priority: fields.priority,
-    onSuccess: fields.onSuccess.trim(),
-    onFailure: fields.onFailure.trim(),
+    onSuccess: cleanCallback(fields.onSuccess),
+    onFailure: cleanCallback(fields.onFailure),
     logLevel: fields.logLevel,
     owner: { name: fields.owner.name.trim(), email: fields.owner.email.trim() },
     alert: {
@@ -351,6 +352,8 @@ export function splitLabel(label: string): [string, string] | undefined {
 }
 
 const RENAMED: Record<string, string[]> = {
+  onSuccess: ['onSuccess'],
+  onFailure: ['onFailure'],
   'executor.id': ['executorId'],
   'schedule.calendars': ['schedule', 'calendarIds'],
   executor: ['executorId'],

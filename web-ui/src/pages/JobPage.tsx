@@ -7,7 +7,7 @@ import { useTranslation } from 'react-i18next'
 import { scriptQueries } from '../api/scripts'
 import { queries } from '../api/queries'
 import { statisticQueries } from '../api/statistics'
-import type { Job } from '../api/types'
+import type { Callback, Job } from '../api/types'
 import { DeclaredNote } from '../components/DeclaredNote'
 import { Fact } from '../components/Fact'
 import { FieldDiffTable } from '../components/FieldDiffTable'
@@ -24,6 +24,7 @@ import { ScheduleText } from '../components/ScheduleText'
 import { JobStateChip, OnlineCount } from '../components/StateChip'
 import { Blank, ErrorState, PageSkeleton } from '../components/States'
 import { AbsoluteTime, RelativeTime } from '../components/TimeText'
+import { callbackJob, callbackText } from '../lib/callback'
 import { diffFields } from '../lib/diff'
 import { wireDuration } from '../lib/duration'
 import { MISFIRE } from '../lib/jobWords'
@@ -332,12 +333,12 @@ function JobHow({ job }: { job: Job }) {
         <Fact label={t('jobs.form.onLost')}>{t(`jobs.form.onLost_${job.onLost}`)}</Fact>
         {job.onSuccess && (
           <Fact label={t('jobs.form.callbackSuccess')}>
-            <Callback job={job} handler={job.onSuccess} />
+            <CallbackLink job={job} callback={job.onSuccess} />
           </Fact>
         )}
         {job.onFailure && (
           <Fact label={t('jobs.form.callbackFailure')}>
-            <Callback job={job} handler={job.onFailure} />
+            <CallbackLink job={job} callback={job.onFailure} />
           </Fact>
         )}
         <Fact label={t('jobs.form.alert')}>
@@ -358,10 +359,10 @@ function ScriptLink({ id }: { id: string }) {
 }
 
 /** Leads to the runs of a callback: they belong to a job of its own. */
-function Callback({ job, handler }: { job: Job; handler: string }) {
+function CallbackLink({ job, callback }: { job: Job; callback: Callback }) {
   return (
-    <Link to="/runs" search={{ q: `callback:${job.executor.name}/${handler}` }} className="mono">
-      {handler}
+    <Link to="/runs" search={{ q: callbackJob(callback, job.executor.name) }} className="mono">
+      {callbackText(callback)}
     </Link>
   )
 }

@@ -50,19 +50,20 @@ func build(n addon.Node) (addon.Parts, error) {
 	publisher := publish.New(publish.Options{
 		Connections: table, Secrets: n.Secrets, AllowPrefixes: networks, Logger: n.Logger.With("component", "publish"),
 	})
+	try := func(ctx context.Context, m noun.Message) (bool, error) {
+		err := publisher.Try(ctx, m)
+		return publish.IsPermanent(err), err
+	}
 	return addon.Parts{
 		Run: publisher.Run,
 		Handlers: []nodehandler.Handler{handler(table, func(ctx context.Context, m noun.Message) (permanent, silent bool, err error) {
 			err = publisher.Publish(ctx, m)
 			return publish.IsPermanent(err), publish.IsSilent(err), err
-		})},
+		}, try, n.NewID)},
 		Routes: func(s *web.Server) {
 			Routes(s, Deps{
 				Table: table, Secrets: n.Secrets, NewID: n.NewID, Changed: builtin.Within(n.BuiltInChanged), Log: n.Logger.With("component", "api"),
-				Publish: func(ctx context.Context, m noun.Message) (bool, error) {
-					err := publisher.Try(ctx, m)
-					return publish.IsPermanent(err), err
-				},
+				Publish: try,
 			})
 		},
 	}, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
@@ -31,10 +32,11 @@ type SendFunc func(ctx context.Context, m noun.Message) (permanent, silent bool,
 // finder finds connections.
 type finder interface {
 	FindConnectionByName(ctx context.Context, tenant domain.TenantID, name string) (noun.Connection, error)
+	Names(ctx context.Context, tenant domain.TenantID, ids []int64) (map[int64]string, error)
 }
 
 // handler is the kind of handler that publishes.
-func handler(from finder, send SendFunc) nodehandler.Handler {
+func handler(from finder, send SendFunc, try tryFunc, newID func() int64) nodehandler.Handler {
 	return nodehandler.Handler{
 		Name: noun.PublishHandler, Repeat: noun.SameMessage,
 		// The message has one id over all attempts, and the broker may be restarting.
@@ -43,11 +45,51 @@ func handler(from finder, send SendFunc) nodehandler.Handler {
 			brokers := map[string]noun.Broker{} // by connection
 			return func(input []byte) error { return checkPublish(ctx, from, tenant, input, brokers) }
 		},
+		Connections: &nodehandler.Connections{
+			Find: func(ctx context.Context, tenant domain.TenantID, name string) (int64, error) {
+				c, err := from.FindConnectionByName(ctx, tenant, name)
+				return c.ID, err
+			},
+			Names: from.Names,
+		},
+		Try: func(ctx context.Context, tenant domain.TenantID, input []byte) (nodehandler.Trial, error) {
+			var in noun.PublishInput
+			if err := json.Unmarshal(input, &in); err != nil {
+				return nodehandler.Trial{}, domain.Invalid("body.callback", "%v", err)
+			}
+			in.ID = testID(newID)
+			m, err := messageOf(&in, executor.Task{Attempt: 1, FireTime: time.Now().UTC(), JobName: "trial"})
+			if err != nil {
+				return nodehandler.Trial{}, err
+			}
+			m.Tenant, m.RunID = tenant, ""
+			return tried(ctx, try, m), nil
+		},
 		Add: func(ex *executor.Executor, tenant domain.TenantID, within nodehandler.Within) {
 			m := member{tenant, send, within}
 			executor.Handle(ex, noun.PublishHandler, m.publish, executor.Idempotent(), executor.Description("Publishes a message to a broker, by one of the tenant's connections, and awaits its confirm. The run's id is the message's"))
 		},
 	}
+}
+
+// tryFunc sends a message by its connection as it is now. permanent: another try would fail in
+// the same way.
+type tryFunc func(ctx context.Context, m noun.Message) (permanent bool, err error)
+
+// testID is the id of a message that no run sends.
+func testID(newID func() int64) string { return "test-" + strconv.FormatInt(newID(), 10) }
+
+// tried sends a message and tells what came of it.
+func tried(ctx context.Context, try tryFunc, m noun.Message) nodehandler.Trial {
+	ctx, cancel := context.WithTimeout(ctx, messageTestTimeout)
+	defer cancel()
+	began := time.Now()
+	_, err := try(ctx, m)
+	out := nodehandler.Trial{OK: err == nil, Took: time.Since(began), Timeout: messageTestTimeout}
+	if err != nil {
+		out.Message = err.Error()
+	}
+	return out
 }
 
 // checkPublish holds an input of the handler that publishes against its connection.

@@ -5,10 +5,10 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
+	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
 	"github.com/carillon-sched/carillon/admin/internal/api/document"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
@@ -16,22 +16,10 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/resource"
 )
 
-// MessageTarget says where on its broker a message belongs.
-type MessageTarget struct {
-	Subject      string `json:"subject,omitempty" maxLength:"512" doc:"NATS"`
-	Exchange     string `json:"exchange,omitempty" maxLength:"255" doc:"RabbitMQ; default: the default exchange, which routes to the queue that the routing key names"`
-	RoutingKey   string `json:"routingKey,omitempty" maxLength:"255" doc:"RabbitMQ"`
-	Topic        string `json:"topic,omitempty" maxLength:"249" doc:"Kafka"`
-	PartitionKey string `json:"partitionKey,omitempty" maxLength:"4096" doc:"Kafka; default: the message's key"`
-	Stream       string `json:"stream,omitempty" maxLength:"512" doc:"Redis; NATS: the stream that must have the subject, may be left out"`
-	MaxLength    int64  `json:"maxLength,omitempty" minimum:"0" doc:"Redis: trim the stream to about so many entries; default: not"`
-	Create       bool   `json:"create,omitempty" doc:"Redis: make the stream if it is missing; default: that is a failure"`
-}
-
 // MessageTest is a message to try a connection with.
 type MessageTest struct {
-	Target MessageTarget `json:"target" doc:"Where the message belongs; each broker has fields of its own"`
-	Body   string        `json:"body,omitempty" maxLength:"65536" doc:"Default {\"test\":true}"`
+	Target builtin.MessageTarget `json:"target" doc:"Where the message belongs; each broker has fields of its own"`
+	Body   string                `json:"body,omitempty" maxLength:"65536" doc:"Default {\"test\":true}"`
 }
 
 // MessageTestResult is what the broker has said.
@@ -92,7 +80,7 @@ func (a *routes) testConnection(ctx context.Context, id auth.Identity, in *struc
 	}
 	m := noun.Message{
 		Tenant: id.Tenant, Connection: c.Name, Target: noun.MessageTarget(in.Body.Target), Body: []byte(cmp.Or(in.Body.Body, `{"test":true}`)),
-		ID: "test-" + strconv.FormatInt(a.deps.NewID(), 10),
+		ID: testID(a.deps.NewID),
 	}
 	if err := noun.CheckMessage(c.Spec.Broker, &m); err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ type Table struct{ *document.Table }
 // publishes, in the transaction of its first connection.
 func NewTable(database *db.DB, ensureBuiltIn func(t *db.Tx, tenant domain.TenantID, now int64) error) Table {
 	return Table{&document.Table{
-		DB: database, Kind: Kind, Name: "connections",
+		DB: database, Kind: Kind, Name: "connections", Jobs: document.Callbacks,
 		Created: func(t *db.Tx, row *resource.Row, now int64) error { return ensureBuiltIn(t, row.Tenant, now) },
 	}}
 }

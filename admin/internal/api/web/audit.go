@@ -15,16 +15,16 @@ import (
 
 // audit records operations. All of it is fixed before the server answers.
 type audit struct {
-	refused   func(context.Context, domain.AuditEntry) // nil: nothing is recorded
+	record    func(context.Context, domain.AuditEntry) // nil: nothing is recorded
 	unaudited map[string]string                        // why operations are not recorded, by id
 	log       *slog.Logger
 }
 
 // Audit makes the server record operations. Each operation that writes gets a pending entry,
-// which its first transaction stores. refused stores an entry of a refusal. Without Audit
-// nothing is recorded.
-func (s *Server) Audit(refused func(ctx context.Context, e domain.AuditEntry)) {
-	s.audit.refused = refused
+// which its first transaction stores. record stores an entry of a refusal, or of an operation
+// without a transaction that asks another host. Without Audit nothing is recorded.
+func (s *Server) Audit(record func(ctx context.Context, e domain.AuditEntry)) {
+	s.audit.record = record
 }
 
 // writes reports whether an operation is recorded.
@@ -99,7 +99,7 @@ func nameIn(in any) string {
 // around runs an operation with its pending entry.
 func (a *audit) around(ctx context.Context, p Policy, op Operation, in any, run func(ctx context.Context) error) error {
 	r, id := RequestOf(ctx), identityOf(ctx)
-	if a.refused == nil {
+	if a.record == nil {
 		return run(ctx)
 	}
 	var pending *domain.PendingAudit
@@ -113,6 +113,8 @@ func (a *audit) around(ctx context.Context, p Policy, op Operation, in any, run 
 	switch {
 	case err != nil:
 		a.refuse(ctx, p, op, id, nameIn(in), err)
+	case op.Reaches && pending.Missing(): // it asked another host, and wrote nothing here
+		a.record(domain.WithAudit(ctx, nil), pending.Entry())
 	case pending.Missing():
 		a.log.Error("operation left no audit entry", "operation", op.ID, "request_id", r.ID)
 	}
@@ -124,7 +126,7 @@ func (a *audit) around(ctx context.Context, p Policy, op Operation, in any, run 
 func (a *audit) refuse(ctx context.Context, p Policy, op Operation, id auth.Identity, name string, err error) {
 	code := domain.CodeOf(err)
 	signIn := op.ID == "login"
-	if a.refused == nil || code != domain.CodeDenied && code != domain.CodeUnauthenticated && code != domain.CodeTenantDisabled || !id.Known() && !signIn && !RequestOf(ctx).bearer {
+	if a.record == nil || code != domain.CodeDenied && code != domain.CodeUnauthenticated && code != domain.CodeTenantDisabled || !id.Known() && !signIn && !RequestOf(ctx).bearer {
 		return
 	}
 	e := auditEntry(RequestOf(ctx), p, op, id)
@@ -134,5 +136,5 @@ func (a *audit) refuse(ctx context.Context, p Policy, op Operation, id auth.Iden
 	} else {
 		e.Name = name
 	}
-	a.refused(domain.WithAudit(ctx, nil), e)
+	a.record(domain.WithAudit(ctx, nil), e)
 }

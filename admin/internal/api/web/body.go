@@ -219,10 +219,8 @@ func (w *walker) value(schema *huma.Schema, orNull bool) error {
 	if err != nil || token == nil && orNull {
 		return err
 	}
-	for schema != nil && schema.Ref != "" {
-		schema = w.registry.SchemaFromRef(schema.Ref)
-	}
-	if schema != nil && schema.Type == "" {
+	_, isText := token.(string)
+	if schema = w.branch(w.resolve(schema), isText); schema != nil && schema.Type == "" {
 		schema = nil
 	}
 	switch token {
@@ -247,6 +245,27 @@ func (w *walker) value(schema *huma.Schema, orNull bool) error {
 		return w.fail(nil, halfPair)
 	}
 	return w.misfit(schema, token)
+}
+
+func (w *walker) resolve(schema *huma.Schema) *huma.Schema {
+	for schema != nil && schema.Ref != "" {
+		schema = w.registry.SchemaFromRef(schema.Ref)
+	}
+	return schema
+}
+
+// branch returns the one of two alternatives that a value has to be: one is a text, and the
+// other is not.
+func (w *walker) branch(schema *huma.Schema, isText bool) *huma.Schema {
+	if schema == nil || len(schema.OneOf) == 0 {
+		return schema
+	}
+	for _, one := range schema.OneOf {
+		if one = w.resolve(one); (one.Type == huma.TypeString) == isText {
+			return one
+		}
+	}
+	return schema
 }
 
 // halfPair is what is wrong with a text that cannot be stored as it came. encoding/json

@@ -52,6 +52,10 @@ func testDefaultReceiver(t *testing.T, f *alertFixture) {
 	channel, err = f.put(channel)
 	f.ok(err)
 	require.False(t, unheard().Fresh, "its only default channel is disabled")
+	f.code(domain.CodeConflict, f.remove(channel))
+	settings.DefaultChannels = nil
+	_, err = f.s.SaveAlertSettings(f.ctx, settings)
+	f.ok(err)
 	f.ok(f.remove(channel))
 	require.False(t, unheard().Fresh, "and gone")
 	made, err = f.s.CreateDefaultReceiver(f.ctx, wanted(), "node")

@@ -102,7 +102,7 @@ func testBuilds(t *testing.T, f *fixture) {
 	require.True(t, f.unsettled(), "the name is free")
 
 	calls := &domain.JobSpec{
-		Handler: "c", Timeout: time.Second, Retry: domain.Retry{MaxAttempts: 2}, OnFailure: "d", Blocking: domain.BlockSerial, Priority: 3,
+		Handler: "c", Timeout: time.Second, Retry: domain.Retry{MaxAttempts: 2}, OnFailure: domain.FollowUp{Handler: "d"}, Blocking: domain.BlockSerial, Priority: 3,
 		Require: domain.Selector{Text: ""}, SendRetry: domain.SendRetry{MaxSends: 1},
 	}
 	// A second version: it adds what is new, and defines nothing by itself.

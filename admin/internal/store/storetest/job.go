@@ -135,7 +135,7 @@ func testJobSpecRoundTrip(t *testing.T, f *fixture) {
 		Retry: domain.Retry{MaxAttempts: 4, Delay: time.Second, Backoff: 1.5, MaxDelay: time.Hour}, Timeout: time.Minute, DispatchTimeout: time.Hour,
 		OnLost: domain.OnLostRetry, Priority: -3, LogLevel: "WARN", Owner: domain.Owner{Name: "Anna", Email: "anna@example.com"},
 		Alert:     domain.Alert{OnFailure: true, IncludeNoExecutor: true, Emails: []string{"a@example.com"}, WebhookURL: "https://x", WebhookSecret: []byte{0, 255}},
-		OnSuccess: "told", OnFailure: "told-off", CodeSays: domain.CodeSays{"labels.team", "owner"},
+		OnSuccess: domain.FollowUp{Handler: "told"}, OnFailure: domain.FollowUp{Handler: "http", Executor: f.executor, Request: `{"url":"https://x"}`, Connection: 7}, CodeSays: domain.CodeSays{"labels.team", "owner"},
 	}
 	j := f.job(func(s *domain.JobSpec) { *s = want })
 	require.Equal(t, want, j.Spec)

@@ -165,7 +165,7 @@ func (f *fixture) callbacks() []domain.Callback {
 // Whatever ends a run writes the callback that its job asks for, once.
 func testCallbacks(t *testing.T, f *fixture) {
 	j := f.job(func(s *domain.JobSpec) {
-		s.OnSuccess, s.OnFailure = "yes", "no"
+		s.OnSuccess, s.OnFailure = domain.FollowUp{Handler: "yes"}, domain.FollowUp{Handler: "no"}
 		s.Retry = domain.Retry{MaxAttempts: 2}
 	})
 	good, bad := f.start(f.run(j)), f.start(f.run(j))
@@ -182,7 +182,9 @@ func testCallbacks(t *testing.T, f *fixture) {
 	require.Equal(t, want, f.callbacks())
 
 	// A run that was lost, and then succeeds after all, is both.
-	lost := f.start(f.run(f.job(func(s *domain.JobSpec) { s.OnSuccess, s.OnFailure = "yes", "no" })))
+	lost := f.start(f.run(f.job(func(s *domain.JobSpec) {
+		s.OnSuccess, s.OnFailure = domain.FollowUp{Handler: "yes"}, domain.FollowUp{Handler: "no"}
+	})))
 	f.finish(lost, domain.OutcomeUnknown)
 	f.finish(lost, domain.OutcomeSucceeded)
 	want = append(want, domain.Callback{Tenant: f.tenant, ID: lost.ID}, domain.Callback{Tenant: f.tenant, ID: lost.ID, Success: true})

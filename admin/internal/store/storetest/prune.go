@@ -191,7 +191,7 @@ func testRetentionOfLogs(t *testing.T, f *fixture) {
 func testRetentionOfFamilies(t *testing.T, f *fixture) {
 	j := f.job(func(s *domain.JobSpec) {
 		broadcast(domain.GoneMiss)(s)
-		s.OnSuccess = "yes"
+		s.OnSuccess.Handler = "yes"
 	})
 	parent := planned(&j.Job, f.now().Add(-9*day), f.now())
 	parent, _, err := f.s.CreateExecution(f.ctx, parent)

@@ -26,13 +26,7 @@ func newCalendarTable(database *db.DB) *document.Table {
 		Stored: func(t *db.Tx, row *resource.Row, text string) error {
 			return calendarHistory.store(t, int64(row.Tenant), row.ID, row.Version, text, fmt.Sprintf("SELECT version FROM job_calendars WHERE calendar_id = %d", row.ID))
 		},
-		Deleting: func(t *db.Tx, row *resource.Row) error {
-			jobs, err := calendarJobs(t.Ctx, t.Conn, row.Tenant, domain.CalendarID(row.ID), 4)
-			if err == nil && len(jobs) > 0 {
-				err = db.UsedBy("calendar", row.Name, jobs)
-			}
-			return err
-		},
+		Jobs: document.Links{Table: "job_calendars", Column: "calendar_id"},
 	}
 }
 
@@ -73,24 +67,8 @@ func (s *Calendars) FindCalendarByName(ctx context.Context, tenant domain.Tenant
 // ListCalendarJobs implements store.Calendars.
 func (s *Calendars) ListCalendarJobs(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, limit int) (out []store.JobRef, err error) {
 	err = s.Look(ctx, "list jobs of a calendar", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		out, err = calendarJobs(ctx, q, tenant, id, record.PageSize(limit))
+		out, err = s.table.Jobs.List(ctx, q, tenant, int64(id), record.PageSize(limit))
 		return err
 	})
-	return out, err
-}
-
-func calendarJobs(ctx context.Context, q db.Querier, tenant domain.TenantID, id domain.CalendarID, limit int) ([]store.JobRef, error) {
-	return jobsWith(ctx, q, "job_calendars", "calendar_id", tenant, int64(id), limit)
-}
-
-// jobsWith are the jobs that a table of links names with an object, by name.
-func jobsWith(ctx context.Context, q db.Querier, links, column string, tenant domain.TenantID, id int64, limit int) (out []store.JobRef, err error) {
-	err = db.Query(ctx, q, func(rows *sql.Rows) error {
-		j := store.JobRef{Tenant: tenant}
-		err := rows.Scan(&j.ID, &j.Name)
-		out = append(out, j)
-		return err
-	}, fmt.Sprintf("SELECT j.id, j.name FROM %s AS l JOIN jobs AS j ON j.id = l.job_id"+
-		" WHERE l.%s = %d AND l.tenant_id = %d ORDER BY j.name LIMIT %d", links, column, id, tenant, limit))
 	return out, err
 }

@@ -173,15 +173,18 @@ func (s *Executors) ExecutorUse(ctx context.Context, tenant domain.TenantID, id 
 }
 
 func executorUse(ctx context.Context, q db.Querier, d db.Dialect, tenant domain.TenantID, id domain.ExecutorID) (use store.ExecutorUse, err error) {
-	err = db.Query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&use.Jobs, &use.HandlerJobs, &use.Timers, &use.Instances) },
+	err = db.Query(ctx, q, func(rows *sql.Rows) error {
+		return rows.Scan(&use.Jobs, &use.HandlerJobs, &use.Timers, &use.Instances, &use.Callbacks)
+	},
 		"SELECT (SELECT COUNT(*) FROM jobs WHERE tenant_id = ? AND executor_id = ? AND state <> ? AND kind = ?),"+
 			" (SELECT COUNT(*) FROM jobs WHERE tenant_id = ? AND executor_id = ? AND state <> ? AND kind <> ?),"+
 			" (SELECT COALESCE(SUM(c.pending), 0) FROM jobs AS j JOIN timer_counts AS c ON c.tenant_id = j.tenant_id AND c.job_id = j.id"+
 			" WHERE j.tenant_id = ? AND j.executor_id = ? AND j.kind = ?),"+
-			" (SELECT COUNT(*) FROM instances"+d.ByIndex("ix_instances_executor")+" WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0)",
+			" (SELECT COUNT(*) FROM instances"+d.ByIndex("ix_instances_executor")+" WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0),"+
+			" (SELECT COUNT(*) FROM job_callbacks WHERE target_id = ? AND tenant_id = ?)",
 		int64(tenant), int64(id), int64(domain.JobDeleted), int64(domain.JobPlain),
 		int64(tenant), int64(id), int64(domain.JobDeleted), int64(domain.JobPlain),
-		int64(tenant), int64(id), int64(domain.JobTimer), int64(tenant), int64(id))
+		int64(tenant), int64(id), int64(domain.JobTimer), int64(tenant), int64(id), int64(id), int64(tenant))
 	return use, err
 }
 
@@ -196,7 +199,7 @@ func (s *Executors) DeleteExecutor(ctx context.Context, p store.DeleteExecutorPa
 		if err != nil {
 			return err
 		}
-		if use.Jobs+use.HandlerJobs > 0 || use.Instances > 0 && !p.EndInstances {
+		if use.Jobs+use.HandlerJobs+use.Callbacks > 0 || use.Instances > 0 && !p.EndInstances {
 			return inTheWay(row.Name, use)
 		}
 		auditExecutor(t, &row, nil)
@@ -222,6 +225,9 @@ func (s *Executors) DeleteExecutor(ctx context.Context, p store.DeleteExecutorPa
 func inTheWay(name string, use store.ExecutorUse) error {
 	e := domain.Errorf(domain.CodeInUse, "the executor %q has %d jobs, %d pending timers and %d instances; delete or stop them first, or take them along (jobs=delete, instances=end)",
 		name, use.Jobs, use.Timers, use.Instances)
+	if use.Callbacks > 0 {
+		e = domain.Errorf(domain.CodeInUse, "%d jobs of other executors have callbacks in the executor %q; change these jobs first", use.Callbacks, name)
+	}
 	note := func(location string, n int64, what string) {
 		if n > 0 {
 			e.Fields = append(e.Fields, domain.FieldError{Location: location, Message: fmt.Sprintf("%d %s", n, what), Value: n, Position: -1})
@@ -230,6 +236,7 @@ func inTheWay(name string, use store.ExecutorUse) error {
 	note("query.jobs", use.Jobs, "jobs; jobs=delete deletes them")
 	note("query.jobs", use.HandlerJobs, "jobs that hold calls, callbacks and timers of its handlers; jobs=delete deletes them")
 	note("query.jobs", use.Timers, "pending timers; jobs=delete cancels them")
+	note("path.id", use.Callbacks, "jobs of other executors whose callbacks are handlers here; change these jobs first")
 	note("query.instances", use.Instances, "connected instances; instances=end ends their sessions, and what they run is lost")
 	return e
 }

@@ -102,6 +102,9 @@ func (s *shared) revise(t *db.Tx, trigger *record.TriggerRow, job *record.JobRow
 	if err := linkScript(t, job, r.spec); err != nil {
 		return err
 	}
+	if err := linkCallbacks(t, job, r.spec); err != nil {
+		return err
+	}
 	changed := auditedJob(job)
 	changed.Before = before
 	t.Audited(changed)
@@ -253,6 +256,9 @@ func (s *shared) unlinkDeleted(t *db.Tx, job *record.JobRow, now time.Time, p *s
 		return err
 	}
 	if err := linkScript(t, job, &domain.JobSpec{}); err != nil {
+		return err
+	}
+	if err := unlinkCallbacks(t, job); err != nil {
 		return err
 	}
 	if p.Declared != nil && job.DeclaredName != "" { // code deletes it: that somebody deleted one before it does not count any more

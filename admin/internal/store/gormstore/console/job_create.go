@@ -189,10 +189,12 @@ func linkNew(t *db.Tx, row *record.JobRow, spec *domain.JobSpec) error {
 			return err
 		}
 	}
-	if spec.Script == nil {
-		return nil
+	if spec.Script != nil {
+		if err := linkScript(t, row, spec); err != nil {
+			return err
+		}
 	}
-	return linkScript(t, row, spec)
+	return insertCallbacks(t, row, spec)
 }
 
 func errNameTaken(name string) error {

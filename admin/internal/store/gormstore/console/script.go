@@ -41,13 +41,7 @@ func (s *Scripts) ScriptTable(sign store.SignFunc) resource.Store {
 		Stored: func(t *db.Tx, row *resource.Row, text string) error {
 			return scriptHistory.store(t, int64(row.Tenant), row.ID, row.Version, text, fmt.Sprintf("SELECT revision FROM job_scripts WHERE script_id = %d", row.ID))
 		},
-		Deleting: func(t *db.Tx, row *resource.Row) error {
-			jobs, err := scriptJobs(t.Ctx, t.Conn, row.Tenant, domain.ScriptID(row.ID), 4)
-			if err == nil && len(jobs) > 0 {
-				err = db.UsedBy("script", row.Name, jobs)
-			}
-			return err
-		},
+		Jobs: jobsOfScripts,
 	}
 }
 
@@ -83,14 +77,12 @@ func linkScript(t *db.Tx, job *record.JobRow, spec *domain.JobSpec) error {
 	return nil
 }
 
-func scriptJobs(ctx context.Context, q db.Querier, tenant domain.TenantID, id domain.ScriptID, limit int) ([]store.JobRef, error) {
-	return jobsWith(ctx, q, "job_scripts", "script_id", tenant, int64(id), limit)
-}
+var jobsOfScripts = document.Links{Table: "job_scripts", Column: "script_id"}
 
 // ListScriptJobs implements store.Scripts.
 func (s *Scripts) ListScriptJobs(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, limit int) (out []store.JobRef, err error) {
 	err = s.Look(ctx, "list jobs of a script", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		out, err = scriptJobs(ctx, q, tenant, id, record.PageSize(limit))
+		out, err = jobsOfScripts.List(ctx, q, tenant, int64(id), record.PageSize(limit))
 		return err
 	})
 	return out, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/resource"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
@@ -63,11 +64,37 @@ func (s *Table) refuseUsed(t *db.Tx, row *resource.Row) error {
 			return domain.Errorf(domain.CodeConflict, "%s this %s: %s; remove it there first", users, s.Kind.Noun, strings.Join(names[:min(len(names), shownUsers)], ", "))
 		}
 	}
-	if s.Deleting != nil {
-		return s.Deleting(t, row)
+	jobs, err := s.Jobs.List(t.Ctx, t.Conn, row.Tenant, row.ID, 4)
+	if err == nil && len(jobs) > 0 {
+		err = db.UsedBy(s.Kind.Noun, row.Name, jobs)
 	}
-	return nil
+	if err == nil && s.Deleting != nil {
+		err = s.Deleting(t, row)
+	}
+	return err
 }
+
+// Links are a table with a row for each job that needs an object, and its column with the id of
+// the object. The zero value has no rows.
+type Links struct{ Table, Column string }
+
+// List returns the jobs that need an object, by name.
+func (l Links) List(ctx context.Context, q db.Querier, tenant domain.TenantID, id int64, limit int) (out []store.JobRef, err error) {
+	if l.Table == "" {
+		return nil, nil
+	}
+	err = db.Query(ctx, q, func(rows *sql.Rows) error {
+		j := store.JobRef{Tenant: tenant}
+		err := rows.Scan(&j.ID, &j.Name)
+		out = append(out, j)
+		return err
+	}, fmt.Sprintf("SELECT j.id, j.name FROM %s AS l JOIN jobs AS j ON j.id = l.job_id"+
+		" WHERE l.%s = %d AND l.tenant_id = %d ORDER BY j.name LIMIT %d", l.Table, l.Column, id, tenant, limit))
+	return out, err
+}
+
+// Callbacks are the jobs whose callbacks need an executor or a document.
+var Callbacks = Links{Table: "job_callbacks", Column: "target_id"}
 
 // Names implements resource.Store.
 func (s *Table) Names(ctx context.Context, tenant domain.TenantID, ids []int64) (map[int64]string, error) {

@@ -40,8 +40,10 @@ type Table struct {
 	Created func(t *db.Tx, row *resource.Row, now int64) error
 	// Stored is called in the transaction of each new version of a versioned kind.
 	Stored func(t *db.Tx, row *resource.Row, text string) error
+	// Jobs are the jobs that need these documents. Such a document is not deleted.
+	Jobs Links
 	// Deleting is called in the transaction that deletes a document, while it is locked. It
-	// refuses a document that is used.
+	// refuses a document that is needed otherwise. nil: there is no other need.
 	Deleting func(t *db.Tx, row *resource.Row) error
 }
 

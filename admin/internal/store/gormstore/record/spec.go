@@ -65,6 +65,8 @@ type specDocument struct {
 	} `json:"alert"`
 	OnSuccess string            `json:"onSuccess,omitempty"`
 	OnFailure string            `json:"onFailure,omitempty"`
+	SuccessTo *followUpDocument `json:"successTo,omitempty"`
+	FailureTo *followUpDocument `json:"failureTo,omitempty"`
 	Sharding  *shardingDocument `json:"sharding,omitempty"`
 	CodeSays  []string          `json:"codeSays,omitzero"` // [] says that code says nothing
 }
@@ -76,6 +78,29 @@ type shardingDocument struct {
 	Before  string        `json:"before,omitempty"`
 	After   string        `json:"after,omitempty"`
 	Timeout time.Duration `json:"timeout,omitempty"`
+}
+
+// followUpDocument is a callback that is no handler of the job's executor.
+type followUpDocument struct {
+	Handler    string `json:"handler"`
+	Executor   int64  `json:"executor"`
+	Request    string `json:"request,omitempty"`
+	Connection int64  `json:"connection,omitempty"`
+}
+
+// encodeFollowUp returns the handler of a callback within the job's executor, or another callback.
+func encodeFollowUp(f domain.FollowUp) (own string, other *followUpDocument) {
+	if f.Executor == 0 {
+		return f.Handler, nil
+	}
+	return "", &followUpDocument{f.Handler, int64(f.Executor), f.Request, f.Connection}
+}
+
+func (d *followUpDocument) followUp(own string) domain.FollowUp {
+	if d == nil {
+		return domain.FollowUp{Handler: own}
+	}
+	return domain.FollowUp{Handler: d.Handler, Executor: domain.ExecutorID(d.Executor), Request: d.Request, Connection: d.Connection}
 }
 
 func encodeSharding(s domain.Sharding) *shardingDocument {
@@ -117,8 +142,9 @@ func EncodeSpec(s *domain.JobSpec) (string, error) {
 		Routing:  string(s.Routing), RoutingKey: s.RoutingKey, Require: s.Require.Text, Prefer: s.Prefer.Text,
 		Blocking: string(s.Blocking), Parallelism: s.Parallelism, MaxWaiting: s.MaxWaiting,
 		Timeout: s.Timeout, DispatchTimeout: s.DispatchTimeout, OnLost: string(s.OnLost), Priority: s.Priority, LogLevel: s.LogLevel,
-		OnSuccess: s.OnSuccess, OnFailure: s.OnFailure,
 	}
+	d.OnSuccess, d.SuccessTo = encodeFollowUp(s.OnSuccess)
+	d.OnFailure, d.FailureTo = encodeFollowUp(s.OnFailure)
 	if s.SendRetry != (domain.SendRetry{}) {
 		d.SendRetry = (*sendRetryDocument)(&s.SendRetry)
 	}
@@ -176,7 +202,7 @@ func DecodeSpec(text []byte) (*domain.JobSpec, error) {
 			OnFailure: d.Alert.OnFailure, IncludeNoExecutor: d.Alert.IncludeNoExecutor, Emails: d.Alert.Emails,
 			WebhookURL: d.Alert.WebhookURL, WebhookSecret: d.Alert.WebhookSecret,
 		},
-		OnSuccess: d.OnSuccess, OnFailure: d.OnFailure,
+		OnSuccess: d.SuccessTo.followUp(d.OnSuccess), OnFailure: d.FailureTo.followUp(d.OnFailure),
 		Sharding: d.Sharding.sharding(), CodeSays: d.CodeSays,
 	}, nil
 }

@@ -34,7 +34,7 @@ func (s *Retention) DeleteJobsBefore(ctx context.Context, before time.Time, limi
 		if err != nil || deleted >= most {
 			return deleted, err
 		}
-		for _, table := range []string{"job_events", "job_calendars", "job_scripts", "trigger_waits", "slot_waiters", "job_slots", "timer_counts", "retention_rules", "triggers"} {
+		for _, table := range []string{"job_events", "job_calendars", "job_scripts", "job_callbacks", "trigger_waits", "slot_waiters", "job_slots", "timer_counts", "retention_rules", "triggers"} {
 			n, err := t.Exec(t.Ctx, "DELETE FROM "+table+" WHERE job_id IN ("+list+")")
 			if err != nil {
 				return deleted, fmt.Errorf("delete from %s: %w", table, err)

@@ -38,7 +38,7 @@ var tenantTables = []tenantTable{
 	{name: "timer_labels"}, {name: "timer_counts"}, {name: "stored_bytes"}, {name: "statistics"}, {name: "failure_counts"}, {name: "error_texts"}, {name: "timer_cancellations"}, {name: "request_keys"}, {name: "backfills"},
 	{name: "retention_rules"}, {name: "run_purges"}, {name: "document_sets"},
 	{name: "jobs", index: "ix_jobs_name", key: "id", column: "job_id", children: []string{
-		"timers", "job_revisions", "job_events", "job_calendars", "job_scripts", "trigger_waits", "slot_waiters", "job_slots", "triggers",
+		"timers", "job_revisions", "job_events", "job_calendars", "job_scripts", "job_callbacks", "trigger_waits", "slot_waiters", "job_slots", "triggers",
 	}},
 	{name: "job_proposals"}, {name: "refused_declarations"},
 	{name: "script_versions"},

@@ -45,7 +45,7 @@ var groups = []group{
 	{table: "scripts", key: "id", children: []child{{table: "script_versions", column: "script_id"}, {table: "script_revisions", column: "script_id"}}},
 	{table: "job_proposals", key: "id"}, {table: "refused_declarations"},
 	{table: "jobs", key: "id", index: "ix_jobs_name", children: []child{
-		{table: "job_revisions", column: "job_id"}, {table: "job_events", column: "job_id"}, {table: "job_calendars", column: "job_id"}, {table: "job_scripts", column: "job_id"},
+		{table: "job_revisions", column: "job_id"}, {table: "job_events", column: "job_id"}, {table: "job_calendars", column: "job_id"}, {table: "job_scripts", column: "job_id"}, {table: "job_callbacks", column: "job_id"},
 		{table: "timers", column: "job_id", page: "timer_key"},
 		{table: "trigger_waits", column: "job_id", late: true}, {table: "slot_waiters", column: "job_id", late: true},
 		{table: "job_slots", column: "job_id", late: true}, {table: "triggers", column: "job_id", late: true},

@@ -19,7 +19,7 @@ func Command(a *cli.App) *cobra.Command {
 	return a.ServerFlags(cli.Group("job", "Look at jobs, change, start and stop them",
 		"  carillon job list\n  carillon job run close-day --follow",
 		jobList(a), jobGet(a), jobCreate(a), jobEdit(a), run.JobRun(a),
-		jobPause(a), jobResume(a), jobDelete(a), jobNext(a), jobFires(a), jobClashes(a), jobBackfill(a), run.JobExplain(a), run.JobOverdue(a), jobEvents(a), jobGiveBack(a), proposalCommand(a)))
+		jobPause(a), jobResume(a), jobDelete(a), jobNext(a), jobFires(a), jobClashes(a), jobBackfill(a), run.JobExplain(a), run.JobOverdue(a), jobEvents(a), jobGiveBack(a), jobTryCallback(a), proposalCommand(a)))
 }
 
 // jobView shows jobs; now makes times relative.
@@ -199,6 +199,7 @@ func describeJob(a *cli.App, s *cli.Session, j apiclient.Job) error {
 		"Schedule", schedule, "In words", inWords(j.Schedule.Text), "Zone", j.Schedule.Zone,
 		"Next fire", nextCell(j, a.Now()), "Last run", last,
 		"Executor", fmt.Sprintf("%s (%d online)", j.Executor.Name, j.ExecutorOnline), "Handler", j.Handler,
+		"On success", callbackCell(j.OnSuccess), "On failure", callbackCell(j.OnFailure),
 		"Owner", strings.TrimSpace(j.Owner.Name+" "+j.Owner.Email), "Source", j.Source, "Declared", declaredCell(j.Declared),
 		"Revision", fmt.Sprintf("%d, %s by %s", j.Revision, output.Stamp(j.UpdatedAt), j.UpdatedBy))
 }
