@@ -1275,6 +1275,52 @@ type CellAddress struct {
 	URL string `json:"url"`
 }
 
+// CellAddresses defines model for CellAddresses.
+type CellAddresses struct {
+	// Executors Addresses of its executor ports, host:port, as executors reach them
+	Executors []string `json:"executors"`
+
+	// URL Of its API and console, as clients reach it
+	URL string `json:"url"`
+}
+
+// CellDocument defines model for CellDocument.
+type CellDocument struct {
+	// APIVersion Version of the form of this document
+	APIVersion string `json:"apiVersion"`
+
+	// CreatedAt Time of creation
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy Creator
+	CreatedBy string `json:"createdBy"`
+
+	// ID Id of the document, a decimal string
+	ID string `json:"id"`
+
+	// Kind Kind of the document
+	Kind string `json:"kind"`
+
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Name Name, unique among the tenant's documents of this kind
+	Name string `json:"name"`
+
+	// Problem Why the contents cannot be read; absent: they can
+	Problem string        `json:"problem,omitempty"`
+	Spec    CellAddresses `json:"spec"`
+
+	// UpdatedAt Time of the last edit
+	UpdatedAt time.Time `json:"updatedAt"`
+
+	// UpdatedBy Author of the last edit
+	UpdatedBy string `json:"updatedBy"`
+
+	// Version Version of the document, from 1. Each edit adds one
+	Version int64 `json:"version"`
+}
+
 // Change defines model for Change.
 type Change struct {
 	// Field Path of the setting
@@ -3379,6 +3425,52 @@ type Me struct {
 	User    SessionUser      `json:"user"`
 }
 
+// MemberDocument defines model for MemberDocument.
+type MemberDocument struct {
+	// APIVersion Version of the form of this document
+	APIVersion string `json:"apiVersion"`
+
+	// CreatedAt Time of creation
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy Creator
+	CreatedBy string `json:"createdBy"`
+
+	// ID Id of the document, a decimal string
+	ID string `json:"id"`
+
+	// Kind Kind of the document
+	Kind string `json:"kind"`
+
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Name Name, unique among the tenant's documents of this kind
+	Name string `json:"name"`
+
+	// Problem Why the contents cannot be read; absent: they can
+	Problem string     `json:"problem,omitempty"`
+	Spec    MemberRole `json:"spec"`
+
+	// UpdatedAt Time of the last edit
+	UpdatedAt time.Time `json:"updatedAt"`
+
+	// UpdatedBy Author of the last edit
+	UpdatedBy string `json:"updatedBy"`
+
+	// Version Version of the document, from 1. Each edit adds one
+	Version int64 `json:"version"`
+}
+
+// MemberRole defines model for MemberRole.
+type MemberRole struct {
+	// Executors Names of the executors that the role is bound to; default: the whole tenant
+	Executors []string `json:"executors,omitempty"`
+
+	// Role What the account may do in this tenant
+	Role string `json:"role"`
+}
+
 // MessageTarget defines model for MessageTarget.
 type MessageTarget struct {
 	// Create Redis: make the stream if it is missing; default: that is a failure
@@ -3702,6 +3794,16 @@ type PageCell struct {
 	Total      *Total  `json:"total,omitempty"`
 }
 
+// PageCellDocument defines model for PageCellDocument.
+type PageCellDocument struct {
+	// Items The items of this page, in the order of the list
+	Items []CellDocument `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
+}
+
 // PageConnection defines model for PageConnection.
 type PageConnection struct {
 	// Items The items of this page, in the order of the list
@@ -3886,6 +3988,16 @@ type PageLimit struct {
 type PageMaintenance struct {
 	// Items The items of this page, in the order of the list
 	Items []Maintenance `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
+}
+
+// PageMemberDocument defines model for PageMemberDocument.
+type PageMemberDocument struct {
+	// Items The items of this page, in the order of the list
+	Items []MemberDocument `json:"items"`
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
@@ -6240,6 +6352,15 @@ type GetCallParams struct {
 	Wait string `form:"wait,omitempty" json:"wait,omitempty"`
 }
 
+// ListCellDocumentsParams defines parameters for ListCellDocuments.
+type ListCellDocumentsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListCellsParams defines parameters for ListCells.
 type ListCellsParams struct {
 	// Limit Items of a page, at most
@@ -6716,6 +6837,15 @@ type ListMaintenanceParams struct {
 
 // ListMyInvitationsParams defines parameters for ListMyInvitations.
 type ListMyInvitationsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListMemberDocumentsParams defines parameters for ListMemberDocuments.
+type ListMemberDocumentsParams struct {
 	// Limit Items of a page, at most
 	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -7524,6 +7654,15 @@ func (c *Client) CancelCall(ctx context.Context, id string, edits ...Edit) (Doc[
 	return ask[Call](ctx, c, r, edits)
 }
 
+// ListCellDocuments asks GET /api/v1/cell-documents: List the other cells as documents.
+// By name, as apply-documents takes them.
+func (c *Client) ListCellDocuments(ctx context.Context, params ListCellDocumentsParams, edits ...Edit) (Doc[PageCellDocument], error) {
+	r := newRequest("GET", "/api/v1/cell-documents")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageCellDocument](ctx, c, r, edits)
+}
+
 // ListCells asks GET /api/v1/cells: List the other cells of the installation.
 // Clusters with databases of their own, where tenants can live. Who asks here for a tenant that lives there is told so (tenant_elsewhere).
 func (c *Client) ListCells(ctx context.Context, params ListCellsParams, edits ...Edit) (Doc[PageCell], error) {
@@ -8219,7 +8358,7 @@ func (c *Client) JobStatistics(ctx context.Context, id string, params JobStatist
 }
 
 // ListKinds asks GET /api/v1/kinds: List the kinds of documents.
-// In the order in which an apply writes them.
+// Those that the caller may read, in the order in which an apply writes them.
 func (c *Client) ListKinds(ctx context.Context, edits ...Edit) (Doc[PageDocumentKind], error) {
 	r := newRequest("GET", "/api/v1/kinds")
 	return ask[PageDocumentKind](ctx, c, r, edits)
@@ -8294,6 +8433,15 @@ func (c *Client) AcceptInvitation(ctx context.Context, id string, edits ...Edit)
 func (c *Client) DeclineInvitation(ctx context.Context, id string, edits ...Edit) (Doc[None], error) {
 	r := newRequest("POST", "/api/v1/me/invitations/{id}/decline", id)
 	return ask[None](ctx, c, r, edits)
+}
+
+// ListMemberDocuments asks GET /api/v1/member-documents: List members as documents.
+// By name, with those that are invited, as apply-documents takes them. The document of an account that is no member is an invitation of it.
+func (c *Client) ListMemberDocuments(ctx context.Context, params ListMemberDocumentsParams, edits ...Edit) (Doc[PageMemberDocument], error) {
+	r := newRequest("GET", "/api/v1/member-documents")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageMemberDocument](ctx, c, r, edits)
 }
 
 // ListNodes asks GET /api/v1/nodes: The live admin nodes.

@@ -37,7 +37,7 @@ var wholeTenant = strings.Fields(`
 	list-alert-channels list-alert-incident-events list-alert-incidents list-alert-rules list-alert-silences list-api-keys
 	list-audit-entries list-bulk list-bulk-items list-calendar-jobs list-calendar-versions list-calendars list-connections
 	list-deleted-alert-channels list-deleted-alert-rules list-deleted-calendars list-deleted-connections list-deleted-scripts
-	list-deliveries list-denials list-invitations list-join-tokens list-limits list-maintenance list-nodes list-quotas
+	list-deliveries list-denials list-invitations list-join-tokens list-limits list-maintenance list-member-documents list-nodes list-quotas
 	list-retention list-tenant-documents list-run-purges list-script-jobs list-script-policies list-script-versions list-scripts list-users plan-documents
 	preview-alert-channel purge-runs remove-former-name remove-instance resolve-alert-incident restore-alert-channel
 	restore-alert-rule restore-calendar restore-connection restore-script retry-bulk revoke-api-key revoke-join-token

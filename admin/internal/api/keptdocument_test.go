@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/access"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 func executorDocumentBody(name string, spec map[string]any) map[string]any {
@@ -113,4 +115,87 @@ func TestTenantsAreDocuments(t *testing.T) {
 	w.call("platform", "POST", "/apply", fresh).problem(409, "conflict")
 	p := w.call("platform", "POST", "/plan", documentsBody(tenantDocumentBody("acme", map[string]any{"quotas": map[string]any{"job": 1}}))).problem(422, "validation_failed")
 	require.Equal(t, "body.documents[0].spec.quotas.job", p.Errors[0].Location)
+}
+
+func kindNames(w *world, who string) (out []string) {
+	for _, k := range into[web.Page[map[string]any]](w.call(who, "GET", "/kinds", nil).is(200)).Items {
+		out = append(out, k["name"].(string))
+	}
+	return out
+}
+
+// Members are documents. The document of an account that is no member is an invitation.
+func TestMembersAreDocuments(t *testing.T) {
+	w := newWorld(t)
+	require.NotContains(t, kindNames(w, "acme/editor"), "Member")
+	require.Contains(t, kindNames(w, "acme/admin"), "Member")
+	w.call("acme/editor", "GET", "/member-documents", nil).problem(403, "permission_denied")
+	list := w.documentsOf("acme/admin", "member-documents")
+	require.Greater(t, len(list), 3)
+	all := documentsBody(list...)
+	w.call("acme/editor", "POST", "/plan", all).problem(403, "permission_denied")
+	require.Equal(t, len(list), w.planned("acme/admin", all).Same)
+
+	member := func(name, role string, executors ...string) map[string]any {
+		spec := map[string]any{"role": role}
+		if len(executors) > 0 {
+			spec["executors"] = executors
+		}
+		return map[string]any{"kind": "Member", "name": name, "spec": spec}
+	}
+	change := documentsBody(member("acme-viewer", "operator", "shop"), member("new.person", "viewer"))
+	plan := w.planned("acme/admin", change)
+	require.Equal(t, []any{1, 1, "spec.executors", "spec.role"}, []any{plan.Create, plan.Update, plan.Items[0].Changes[0].Path, plan.Items[0].Changes[1].Path})
+	done := w.applied("acme/admin", change)
+	require.Zero(t, done.Failed)
+	require.Equal(t, 2, w.planned("acme/admin", change).Same)
+	invited := into[web.Page[access.Invitation]](w.call("acme/admin", "GET", "/invitations", nil).is(200)).Items
+	require.Len(t, invited, 1)
+	require.Equal(t, [2]string{"new.person", "viewer"}, [2]string{invited[0].Username, invited[0].Role})
+	w.call("acme/viewer", "GET", "/jobs", nil).is(200) // a new role, and the session stays
+
+	// An invitation with another role takes the place of the old one.
+	require.Equal(t, 1, w.applied("acme/admin", documentsBody(member("new.person", "editor"))).Update)
+	invited = into[web.Page[access.Invitation]](w.call("acme/admin", "GET", "/invitations", nil).is(200)).Items
+	require.Equal(t, []string{"editor"}, domain.Collect(invited, func(i *access.Invitation) string { return i.Role }))
+
+	for location, doc := range map[string]map[string]any{
+		"body.documents[0].name":           member("Some Body", "viewer"),
+		"body.documents[0].spec.role":      member("x", "king"),
+		"body.documents[0].spec.executors": member("x", "admin", "shop"),
+	} {
+		p := w.call("acme/admin", "POST", "/plan", documentsBody(doc)).problem(422, "validation_failed")
+		require.Equal(t, location, p.Errors[0].Location)
+	}
+	w.call("acme/admin", "POST", "/plan", documentsBody(member("acme-admin", "viewer"))).problem(422, "validation_failed")
+	require.Equal(t, 1, w.planned("acme/admin", documentsBody(member("acme-admin", "admin"))).Same)
+
+	gone := documentsBody(member("acme-viewer", "viewer"), member("new.person", "viewer"))
+	gone["delete"] = true
+	require.Equal(t, []int{0, 0, 2, 0, 0, 0, 0}, planView{w.applied("acme/admin", gone)}.counts())
+	require.Len(t, w.documentsOf("acme/admin", "member-documents"), len(list)-1)
+	require.NotContains(t, w.documentsOf("beta/admin", "member-documents"), member("acme-editor", "editor"))
+}
+
+// Cells are documents of the cluster.
+func TestCellsAreDocuments(t *testing.T) {
+	w := newWorld(t)
+	require.NotContains(t, kindNames(w, "acme/admin"), "Cell")
+	require.Contains(t, kindNames(w, "platform"), "Cell")
+	cell := func(url string) map[string]any {
+		return map[string]any{"kind": "Cell", "name": "eu2", "spec": map[string]any{"url": url, "executors": []any{"eu2.example:9999"}}}
+	}
+	body := documentsBody(cell("https://eu2.example"))
+	w.call("acme/admin", "POST", "/plan", body).problem(403, "permission_denied")
+	w.call("acme/admin", "GET", "/cell-documents", nil).problem(403, "permission_denied")
+	require.Equal(t, 1, w.applied("platform", body).Create)
+	require.Equal(t, []map[string]any{cell("https://eu2.example")}, w.documentsOf("platform", "cell-documents"))
+	require.Equal(t, 1, w.planned("platform", body).Same)
+	plan := w.applied("platform", documentsBody(cell("https://eu3.example")))
+	require.Equal(t, []any{1, "spec.url"}, []any{plan.Update, plan.Items[0].Changes[0].Path})
+	p := w.call("platform", "POST", "/plan", documentsBody(cell("ftp://x"))).problem(422, "validation_failed")
+	require.Equal(t, "body.documents[0].spec.url", p.Errors[0].Location)
+	body["delete"] = true
+	require.Equal(t, 1, w.applied("platform", body).Delete)
+	require.Empty(t, w.documentsOf("platform", "cell-documents"))
 }

@@ -130,7 +130,7 @@ func (w *world) fattenInstances(own objects) {
 
 // smallLists are the lists that fatten leaves as they are, with the bound of their bytes.
 var smallLists = map[string]string{
-	"/jobs/overdue": "200 rows of names", "/fires": "744 counts, and 200 names with 10 times each", "/tenant-documents": "one row", "/executor-documents": "201 rows of 2 KiB of text",
+	"/jobs/overdue": "200 rows of names", "/fires": "744 counts, and 200 names with 10 times each", "/tenant-documents": "one row", "/cell-documents": "1,000 rows of 4 KiB of text at most", "/member-documents": "201 rows of 60 names each", "/executor-documents": "201 rows of 2 KiB of text",
 	"/runs": "201 rows without inputs, of 3 KiB of text", "/runs/{id}/parts": "200 rows without inputs, of 3 KiB of text", "/runs/{id}/log": "fatten writes 2 MiB of lines",
 	"/jobs/{id}/events": "1,000 rows of 1 KiB of text", "/jobs/{id}/backfills": "201 rows of 2 KiB of text", "/maintenance": "one row for each executor and tenant, and those of 30 days",
 	"/api-keys": "a quota, and 200 that are revoked, of 60 names each", "/executors": "201 rows of 2 KiB of text", "/executors/{id}/denials": "500 rows of 1 KiB of text",

@@ -29,22 +29,23 @@ const (
 // CellNames are as those of tenants.
 var CellNames = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}[a-z0-9]$|^[a-z]$`)
 
-// Check says what of a cell cannot be used.
-func (c *Cell) Check() error {
+// Check says what of a cell cannot be used. name is the location of the name, and below the one
+// that the other fields are below, such as "body.".
+func (c *Cell) Check(name, below string) error {
 	if !CellNames.MatchString(c.Name) {
-		return Invalid("path.name", "must be lower-case letters, digits and hyphens, beginning with a letter")
+		return Invalid(name, "must be lower-case letters, digits and hyphens, beginning with a letter")
 	}
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return Invalid("body.url", "must be the address of API and console, such as https://eu2.carillon.example.com")
+		return Invalid(below+"url", "must be the address of API and console, such as https://eu2.carillon.example.com")
 	}
 	if len(c.Executors) == 0 || len(c.Executors) > MaxCellExecutors {
-		return Invalid("body.executors", "must be 1 to %d addresses of executor ports", MaxCellExecutors)
+		return Invalid(below+"executors", "must be 1 to %d addresses of executor ports", MaxCellExecutors)
 	}
 	for _, address := range c.Executors {
 		host, port, err := net.SplitHostPort(address)
 		if err != nil || host == "" || port == "" || strings.Contains(address, ",") || len(address) > 128 {
-			return Invalid("body.executors", "%q is not host:port", address)
+			return Invalid(below+"executors", "%q is not host:port", address)
 		}
 	}
 	return nil

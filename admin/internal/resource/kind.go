@@ -24,6 +24,8 @@ type Kind struct {
 	Most int64
 	// Read and Edit are the rights to look at documents and to write them.
 	Read, Edit domain.Permission
+	// Cluster kinds belong to the cluster, not to a tenant, and are for platform administrators.
+	Cluster bool
 	// Secrets are the names of secrets that a document may have, with their meaning.
 	Secrets []SecretField
 	// Purpose is part of what is sealed; empty if there are no secrets.

@@ -976,6 +976,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cell-documents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the other cells as documents
+         * @description By name, as apply-documents takes them.
+         */
+        get: operations["list-cell-documents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/cells": {
         parameters: {
             query?: never;
@@ -2281,7 +2301,7 @@ export interface paths {
         };
         /**
          * List the kinds of documents
-         * @description In the order in which an apply writes them.
+         * @description Those that the caller may read, in the order in which an apply writes them.
          */
         get: operations["list-kinds"];
         put?: never;
@@ -2434,6 +2454,26 @@ export interface paths {
          * @description The tenant is not told.
          */
         post: operations["decline-invitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/member-documents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List members as documents
+         * @description By name, with those that are invited, as apply-documents takes them. The document of an account that is no member is an invitation of it.
+         */
+        get: operations["list-member-documents"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -4697,6 +4737,98 @@ export interface components {
             name: string;
             /** @description Of its API and console */
             url: string;
+        };
+        CellAddresses: {
+            /** @description Addresses of its executor ports, host:port, as executors reach them */
+            executors: string[];
+            /** @description Of its API and console, as clients reach it */
+            url: string;
+        };
+        CellDocument: {
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Time of creation
+             */
+            createdAt: string;
+            /** @description Creator */
+            createdBy: string;
+            /** @description Id of the document, a decimal string */
+            id: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind: "Cell";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind */
+            name: string;
+            /** @description Why the contents cannot be read; absent: they can */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["CellAddresses"];
+            /**
+             * Format: date-time
+             * @description Time of the last edit
+             */
+            updatedAt: string;
+            /** @description Author of the last edit */
+            updatedBy: string;
+            /**
+             * Format: int64
+             * @description Version of the document, from 1. Each edit adds one
+             */
+            version: number;
+        };
+        CellDocumentWrite: {
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion?: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            createdAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            createdBy?: string;
+            /** @description Ignored, so that an answer can be written */
+            id?: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind?: "Cell";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind. It must not look like an id */
+            name: string;
+            /** @description Ignored, so that an answer can be written */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["CellAddresses"];
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            updatedAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            updatedBy?: string;
+            /**
+             * Format: int64
+             * @description Ignored, so that an answer can be written
+             */
+            version?: number;
         };
         Change: {
             /**
@@ -7021,6 +7153,101 @@ export interface components {
             /** @description The user, or the API key */
             user: components["schemas"]["SessionUser"];
         };
+        MemberDocument: {
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Time of creation
+             */
+            createdAt: string;
+            /** @description Creator */
+            createdBy: string;
+            /** @description Id of the document, a decimal string */
+            id: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind: "Member";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind */
+            name: string;
+            /** @description Why the contents cannot be read; absent: they can */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["MemberRole"];
+            /**
+             * Format: date-time
+             * @description Time of the last edit
+             */
+            updatedAt: string;
+            /** @description Author of the last edit */
+            updatedBy: string;
+            /**
+             * Format: int64
+             * @description Version of the document, from 1. Each edit adds one
+             */
+            version: number;
+        };
+        MemberDocumentWrite: {
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion?: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            createdAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            createdBy?: string;
+            /** @description Ignored, so that an answer can be written */
+            id?: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind?: "Member";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind. It must not look like an id */
+            name: string;
+            /** @description Ignored, so that an answer can be written */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["MemberRole"];
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            updatedAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            updatedBy?: string;
+            /**
+             * Format: int64
+             * @description Ignored, so that an answer can be written
+             */
+            version?: number;
+        };
+        MemberRole: {
+            /** @description Names of the executors that the role is bound to; default: the whole tenant */
+            executors?: string[];
+            /**
+             * @description What the account may do in this tenant
+             * @enum {string}
+             */
+            role: "viewer" | "operator" | "editor" | "scripter" | "admin";
+        };
         MessageTarget: {
             /** @description Redis: make the stream if it is missing; default: that is a failure */
             create?: boolean;
@@ -7302,6 +7529,14 @@ export interface components {
             /** @description With total=true: how many items all pages have */
             total?: components["schemas"]["Total"];
         };
+        PageCellDocument: {
+            /** @description The items of this page, in the order of the list */
+            items: components["schemas"]["CellDocument"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
+        };
         PageConnection: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Connection"][];
@@ -7449,6 +7684,14 @@ export interface components {
         PageMaintenance: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Maintenance"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
+        };
+        PageMemberDocument: {
+            /** @description The items of this page, in the order of the list */
+            items: components["schemas"]["MemberDocument"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
             /** @description With total=true: how many items all pages have */
@@ -16979,6 +17222,108 @@ export interface operations {
             };
             /** @description Unsupported Media Type */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-cell-documents": {
+        parameters: {
+            query?: {
+                /** @description Items of a page, at most */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageCellDocument"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -27640,6 +27985,108 @@ export interface operations {
             };
             /** @description Unsupported Media Type */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-member-documents": {
+        parameters: {
+            query?: {
+                /** @description Items of a page, at most */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageMemberDocument"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

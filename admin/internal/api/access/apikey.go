@@ -84,8 +84,8 @@ func (a *api) registerAPIKeys() {
 		for i, handler := range in.Body.CallHandlers {
 			target(&r, fmt.Sprintf("body.callHandlers[%d]", i), handler)
 		}
-		scope := domain.Scope{Executors: executors(&r, in.Body.Executors), Handlers: in.Body.CallHandlers}
-		boundable(&r, role, scope)
+		scope := domain.Scope{Executors: executors(&r, "body.", in.Body.Executors), Handlers: in.Body.CallHandlers}
+		boundable(&r, "body.", role, scope)
 		if err := r.Err(); err != nil {
 			return nil, err
 		}
@@ -108,22 +108,22 @@ func (a *api) registerAPIKeys() {
 }
 
 // executors reads the executors that a role is to be bound to. They need not exist yet.
-func executors(r *web.Reader, names []string) []string {
+func executors(r *web.Reader, below string, names []string) []string {
 	for i, name := range names {
 		if !domain.ExecutorNames.MatchString(name) {
-			r.Fail(fmt.Sprintf("body.executors[%d]", i), name, "must be the name of an executor")
+			r.Fail(fmt.Sprintf("%sexecutors[%d]", below, i), name, "must be the name of an executor")
 		}
 	}
 	return names
 }
 
 // boundable checks that a role can be bound so.
-func boundable(r *web.Reader, role domain.Role, scope domain.Scope) {
+func boundable(r *web.Reader, below string, role domain.Role, scope domain.Scope) {
 	switch list, why := domain.WrongScope(role, scope); list {
 	case "executors":
-		r.Fail("body.executors", scope.Executors, "%s", why)
+		r.Fail(below+"executors", scope.Executors, "%s", why)
 	case "handlers":
-		r.Fail("body.callHandlers", scope.Handlers, "%s", why)
+		r.Fail(below+"callHandlers", scope.Handlers, "%s", why)
 	}
 }
 

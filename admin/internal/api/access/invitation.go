@@ -90,29 +90,40 @@ func (a *api) registerInvitations() {
 
 func (a *api) createInvitation(ctx context.Context, id auth.Identity, in *createInvitationInput) (*struct{ Body Invitation }, error) {
 	if id.Kind != auth.KindUser {
-		// It would outlive its key: an invitation ends with the rights of the account that sent it.
-		return nil, domain.Errorf(domain.CodeDenied, "an API key cannot invite: sign in as an administrator of the tenant")
+		return nil, errKeyInvites()
 	}
 	username := auth.NormalUsername(in.Body.Username)
 	if !domain.UserNames.MatchString(username) {
 		return nil, errUserName()
 	}
-	scope, err := readScope(domain.Role(in.Body.Role), in.Body.Executors)
+	scope, err := readScope("body.", domain.Role(in.Body.Role), in.Body.Executors)
 	if err != nil {
 		return nil, err
 	}
+	i, err := a.invite(ctx, id, domain.InvitationID(a.deps.NewID()), username, domain.Role(in.Body.Role), scope)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body Invitation }{invitationOf(&i)}, nil
+}
+
+// errKeyInvites: an invitation ends with the rights of the account that sent it. That of a key
+// would outlive the key.
+func errKeyInvites() error {
+	return domain.Errorf(domain.CodeDenied, "an API key cannot invite: sign in as an administrator of the tenant")
+}
+
+func (a *api) invite(ctx context.Context, id auth.Identity, invitation domain.InvitationID, username string, role domain.Role, scope domain.Scope) (domain.Invitation, error) {
 	i, err := a.deps.Store.CreateInvitation(ctx, store.CreateInvitationParams{
 		Invitation: domain.Invitation{
-			ID: domain.InvitationID(a.deps.NewID()), TenantID: id.Tenant, Username: username, Role: domain.Role(in.Body.Role), Scope: scope,
-			InvitedBy: id.Actor(), Inviter: id.Account(),
+			ID: invitation, TenantID: id.Tenant, Username: username, Role: role, Scope: scope, InvitedBy: id.Actor(), Inviter: id.Account(),
 		},
 		TTL: domain.InvitationTTL, Most: domain.MaxInvitations,
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		a.deps.Log.Info("account invited", "user", username, "role", i.Role, "executors", i.Scope.Executors, "invitation_id", i.ID, "by", id)
 	}
-	a.deps.Log.Info("account invited", "user", username, "role", i.Role, "executors", i.Scope.Executors, "invitation_id", i.ID, "by", id)
-	return &struct{ Body Invitation }{invitationOf(&i)}, nil
+	return i, err
 }
 
 func (a *api) registerMyInvitations() {

@@ -40,6 +40,7 @@ func Register(s *web.Server, deps Deps) {
 	a.registerAPIKeys()
 	a.registerJoinTokens()
 	a.registerDenials()
+	a.registerMembers()
 	a.registerUsers()
 	a.registerInvitations()
 }

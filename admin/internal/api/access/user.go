@@ -95,7 +95,7 @@ func (a *api) createUser(ctx context.Context, id auth.Identity, in *createUserIn
 	if !domain.UserNames.MatchString(username) {
 		return nil, errUserName()
 	}
-	scope, err := readScope(domain.Role(in.Body.Role), in.Body.Executors)
+	scope, err := readScope("body.", domain.Role(in.Body.Role), in.Body.Executors)
 	if err != nil {
 		return nil, err
 	}
@@ -219,11 +219,12 @@ func (a *api) updateUser(ctx context.Context, id auth.Identity, in *updateUserIn
 	return out, nil
 }
 
-// readScope reads the executors that the role of a person is to be bound to.
-func readScope(role domain.Role, names []string) (domain.Scope, error) {
+// readScope reads the executors that the role of a person is to be bound to. Errors have
+// locations below the given one.
+func readScope(below string, role domain.Role, names []string) (domain.Scope, error) {
 	var r web.Reader
-	scope := domain.Scope{Executors: executors(&r, names)}
-	boundable(&r, role, scope)
+	scope := domain.Scope{Executors: executors(&r, below, names)}
+	boundable(&r, below, role, scope)
 	return scope, r.Err()
 }
 
@@ -233,7 +234,7 @@ func newRole(m *store.Member, in *updateUserInput) (role domain.Role, scope doma
 	if in.Body.Executors != nil {
 		names = *in.Body.Executors
 	}
-	scope, err = readScope(role, names)
+	scope, err = readScope("body.", role, names)
 	return role, scope, err
 }
 
@@ -295,13 +296,18 @@ func (a *api) deleteUser(ctx context.Context, id auth.Identity, in *web.IDInput)
 	if err != nil {
 		return nil, err
 	}
-	if m.User.ID == id.User {
-		return nil, domain.Errorf(domain.CodeConflict, "you cannot remove yourself; ask another administrator")
+	return nil, a.removeFrom(ctx, id, m.User.ID, m.User.Username)
+}
+
+// removeFrom removes an account from the tenant of an administrator.
+func (a *api) removeFrom(ctx context.Context, id auth.Identity, user domain.UserID, name string) error {
+	if user == id.User {
+		return domain.Errorf(domain.CodeConflict, "you cannot remove yourself; ask another administrator")
 	}
-	if err := a.deps.Store.DeleteMembership(ctx, id.Tenant, m.User.ID); err != nil {
-		return nil, err
+	if err := a.deps.Store.DeleteMembership(ctx, id.Tenant, user); err != nil {
+		return err
 	}
-	a.deps.Auth.Forget(m.User.ID)
-	a.deps.Log.Info("user removed from the tenant", "user", m.User.Username, "by", id)
-	return nil, nil
+	a.deps.Auth.Forget(user)
+	a.deps.Log.Info("user removed from the tenant", "user", name, "by", id)
+	return nil
 }

@@ -48,9 +48,10 @@ func Register(s *web.Server, sets Sets) {
 	}, a.apply)
 	web.Register(s, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/kinds", ID: "list-kinds", Tag: "documents",
-		Summary: "List the kinds of documents", Description: "In the order in which an apply writes them.",
-	}, func(context.Context, auth.Identity, *struct{}) (*web.PageOutput[DocumentKind], error) {
-		return web.OnePage(domain.Collect(s.Kinds().List(), func(k *web.DocumentKind) DocumentKind {
+		Summary: "List the kinds of documents", Description: "Those that the caller may read, in the order in which an apply writes them.",
+	}, func(_ context.Context, id auth.Identity, _ *struct{}) (*web.PageOutput[DocumentKind], error) {
+		kinds := slices.DeleteFunc(slices.Clone(s.Kinds().List()), func(k web.DocumentKind) bool { return !k.MayRead(id) })
+		return web.OnePage(domain.Collect(kinds, func(k *web.DocumentKind) DocumentKind {
 			return DocumentKind{k.Name, k.Lists, resource.APIVersion, k.Brief, web.EmptyIfNil(k.Literal)}
 		})), nil
 	})

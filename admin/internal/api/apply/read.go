@@ -118,7 +118,7 @@ func (e *entry) open(ctx context.Context, s *web.Server, id auth.Identity, kinds
 		names := domain.Collect(kinds, func(k *web.DocumentKind) string { return k.Name })
 		return domain.Invalid("body.kind", "%q is no kind: use %s", h.Kind, strings.Join(names, ", "))
 	}
-	if !id.May(e.kind.Edit) {
+	if !e.kind.MayEdit(id) {
 		return domain.Errorf(domain.CodeDenied, "your role %q does not allow to write %s", id.Role, e.kind.A())
 	}
 	e.write = resource.Write{Name: strings.TrimSpace(h.Name), Labels: h.Labels, Spec: h.Spec, Secrets: h.Secrets}

@@ -87,7 +87,7 @@ func (r *request) readOthers(ctx context.Context, id auth.Identity, k *web.Docum
 			r.left++
 			continue
 		}
-		if !id.May(k.Edit) {
+		if !k.MayEdit(id) {
 			return domain.Errorf(domain.CodeDenied, "your role %q does not allow to delete %s", id.Role, k.A())
 		}
 		r.deletes = append(r.deletes, &entry{kind: k, step: steps[i]})

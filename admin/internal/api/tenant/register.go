@@ -41,4 +41,5 @@ func Register(s *web.Server, deps Deps) {
 	a.registerTenants()
 	a.registerQuotas()
 	a.registerCells()
+	a.registerCellDocuments()
 }

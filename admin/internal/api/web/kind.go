@@ -29,6 +29,16 @@ type DocumentKind struct {
 	Planner     Planner
 }
 
+// MayRead reports whether a caller may read documents of the kind.
+func (k *DocumentKind) MayRead(id auth.Identity) bool {
+	return id.May(k.Read) && (!k.Cluster || id.PlatformAdmin)
+}
+
+// MayEdit reports whether a caller may write documents of the kind.
+func (k *DocumentKind) MayEdit(id auth.Identity) bool {
+	return id.May(k.Edit) && (!k.Cluster || id.PlatformAdmin)
+}
+
 // Planner plans and writes documents of a kind.
 type Planner interface {
 	// Plan says what Do would do: a step or an error for each document, in their order.

@@ -434,13 +434,16 @@ func exportCommand(a *cli.App) *cobra.Command {
 			return nil
 		}),
 	}
-	cmd.Flags().BoolVar(&whole, "whole", false, "also the tenant itself: its quotas, limit and retention")
+	cmd.Flags().BoolVar(&whole, "whole", false, "also the tenant itself (quotas, limit, retention), its members, and the cells")
 	cmd.Flags().BoolVar(&declared, "declared", false, "also jobs that the code of an application decides about")
 	return cmd
 }
 
-// export reads the documents of all kinds, or of those that are named. The tenant itself is left
-// out unless asked for: an export is often applied to another tenant.
+// wholeKinds are left out of an export unless they are asked for: an export is often applied to
+// another tenant, which has settings and members of its own.
+var wholeKinds = []string{"Tenant", "Member", "Cell"}
+
+// export reads the documents of all kinds, or of those that are named.
 func export(ctx context.Context, s *cli.Session, only []string, declared, whole bool) (out []json.RawMessage, err error) {
 	kinds, err := s.ListKinds(ctx)
 	if err != nil {
@@ -449,7 +452,7 @@ func export(ctx context.Context, s *cli.Session, only []string, declared, whole 
 	known := []string{}
 	for _, k := range kinds.Value.Items {
 		known = append(known, k.Name)
-		if len(only) > 0 && !slices.Contains(only, k.Name) || len(only) == 0 && k.Name == "Tenant" && !whole {
+		if len(only) > 0 && !slices.Contains(only, k.Name) || len(only) == 0 && slices.Contains(wholeKinds, k.Name) && !whole {
 			continue
 		}
 		of := apiclient.Documents{Client: s.Client.Client, Path: k.Path}
