@@ -8,6 +8,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
 	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/api/script"
+	"github.com/carillon-sched/carillon/admin/internal/api/search"
 	"github.com/carillon-sched/carillon/admin/internal/api/tenant"
 	"github.com/carillon-sched/carillon/admin/internal/api/timer"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
@@ -24,6 +25,7 @@ func registerPackages(server *web.Server, d *Deps, log *slog.Logger) {
 	script.Register(server, script.Deps{
 		Store: d.Store, Secrets: d.Secrets, SignScript: d.SignScript, ScriptKey: d.ScriptKey, NewID: d.NewID, Changed: changed, Log: log,
 	})
+	search.Register(server, d.Store)
 	builtin.Register(server, builtin.Deps{Store: d.Store, Secrets: d.Secrets})
 	timer.Register(server, timer.Deps{
 		Store: d.Store, Runner: d.Runner, NewID: d.NewID, Now: d.Now, CallJob: d.CallJob, Held: d.Held, TimersSet: d.TimersSet, Handlers: d.Handlers, Log: log,
