@@ -5408,6 +5408,30 @@ type ScriptWrite struct {
 	Version int64 `json:"version,omitempty"`
 }
 
+// SearchHit defines model for SearchHit.
+type SearchHit struct {
+	// Hint Of a job its executor, of a run its state, of a timer executor/handler, of an executor what it is; empty: nothing is said
+	Hint string `json:"hint"`
+
+	// ID Its id; of a timer that has a run, the id of the run
+	ID string `json:"id"`
+
+	// Kind Job, Run, Timer, Executor, or a kind of list-kinds
+	Kind string `json:"kind"`
+
+	// Name Its name; of a run the name of its job, of a timer its key
+	Name string `json:"name"`
+}
+
+// SearchHits defines model for SearchHits.
+type SearchHits struct {
+	// Items At most 10 of each kind; exact ids first, then names, beginnings, parts of names and labels
+	Items []SearchHit `json:"items"`
+
+	// More Kinds of which there are others, or may be
+	More []string `json:"more"`
+}
+
 // SendRetry defines model for SendRetry.
 type SendRetry struct {
 	// Backoff Multiplies the delay after each send
@@ -7031,6 +7055,12 @@ type ListScriptVersionsParams struct {
 
 	// Cursor nextCursor of the page before
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// SearchParams defines parameters for Search.
+type SearchParams struct {
+	// Q An id, a name or a part of one, a label of jobs such as team=pay, or the beginning of a timer's key
+	Q string `form:"q" json:"q"`
 }
 
 // TenantStatisticsParams defines parameters for TenantStatistics.
@@ -8728,6 +8758,14 @@ func (c *Client) ListScriptVersions(ctx context.Context, id string, params ListS
 func (c *Client) GetScriptVersion(ctx context.Context, id string, version int64, edits ...Edit) (Doc[ScriptVersion], error) {
 	r := newRequest("GET", "/api/v1/scripts/{id}/versions/{version}", id, version)
 	return ask[ScriptVersion](ctx, c, r, edits)
+}
+
+// Search asks GET /api/v1/search: Search objects of all kinds.
+// By id, name and label, in any case. Only kinds that the caller may read. Of very many names a search reads only so many, and more says so.
+func (c *Client) Search(ctx context.Context, params SearchParams, edits ...Edit) (Doc[SearchHits], error) {
+	r := newRequest("GET", "/api/v1/search")
+	r.query("q", params.Q)
+	return ask[SearchHits](ctx, c, r, edits)
 }
 
 // TenantStatistics asks GET /api/v1/statistics: How the tenant's runs have ended.

@@ -44,6 +44,7 @@ const (
 	apiCallback    = api + "/callback"
 	apiCatalogue   = api + "/catalogue"
 	apiScript      = api + "/script"
+	apiSearch      = api + "/search"
 	apiTenant      = api + "/tenant"
 	apiTimer       = api + "/timer"
 	auth           = "admin/internal/auth"
@@ -66,6 +67,7 @@ const (
 	alertSQL       = addOnAlerting + "/alertsql"
 	storeRetention = gormstore + "/retention"
 	storeTimer     = gormstore + "/timer"
+	storeSearch    = gormstore + "/search"
 	storeConsole   = gormstore + "/console"
 	benchData      = gormstore + "/benchdata"
 	runRoom        = "admin/internal/run"
@@ -188,7 +190,8 @@ func rooms() []Room {
 		{storeAccess, []string{store, domain, database, record, storeEngine, storeRetention}, whyNoun},
 		{storeTimer, []string{store, domain, database, record, storeEngine}, whyNoun},
 		{storeConsole, []string{store, resource, calendarKind, scriptKind, storeDocument, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storeRetention, storeTimer}, whyNoun},
-		{gormstore, []string{store, domain, database, record, storeEngine, storeConsole}, "it opens a store, and knows none who use it"},
+		{storeSearch, []string{domain, database, record}, whyNoun},
+		{gormstore, []string{store, domain, database, record, storeEngine, storeConsole, storeSearch}, "it opens a store, and knows none who use it"},
 		{storetest, []string{store, domain, resource, calendarKind, scriptKind, notifyRoom, alertNoun}, "one suite for all databases must not know any of them"},
 		{benchData, []string{domain, database, record}, "it writes rows as real use leaves them, without the rules by which they come about"},
 		{gormstore + "/gormtest", []string{gormstore}, "it makes databases, and leaves the use of them to the tests"},
@@ -256,10 +259,11 @@ func rooms() []Room {
 		{apiCatalogue, []string{apiWeb, domain, store, auth, jsonschema, spelling}, whyAPINoun},
 		{apiCallback, []string{apiWeb, apiBuiltIn, apiCatalogue, domain, store, auth, nodeHandler}, whyAPINoun},
 		{apiScript, []string{apiWeb, apiDocument, apiBuiltIn, domain, resource, scriptKind, store, auth}, whyAPINoun},
+		{apiSearch, []string{apiWeb, domain, auth}, "it searches documents of all kinds, and knows no kind"},
 		{apiTenant, []string{apiWeb, domain, store, auth, apiDocument, resource}, whyAPINoun},
 		{apiTimer, []string{apiWeb, apiBuiltIn, apiCatalogue, batch, domain, store, auth, nodeHandler}, whyAPINoun},
 		{api, []string{
-			apiWeb, apiAccess, apiApply, apiBuiltIn, apiCalendar, apiCallback, apiCatalogue, apiDocument, apiScript, apiTenant, apiTimer,
+			apiWeb, apiAccess, apiApply, apiBuiltIn, apiCalendar, apiCallback, apiCatalogue, apiDocument, apiScript, apiSearch, apiTenant, apiTimer,
 			domain, resource, calendarKind, scriptKind, store, schedule, timing, forecast, secret, auth, explain, nodeHandler,
 		}, whySide},
 
@@ -309,7 +313,7 @@ func libraries() []Library {
 	return []Library{
 		{"github.com/gin-gonic/gin", []string{api, apiWeb}, "HTTP belongs to the api"},
 		{"github.com/danielgtaylor/huma", []string{apiCallback, api, apiWeb, apiDocument}, "HTTP belongs to the api"},
-		{"gorm.io", []string{gormstore, database, record, storeDocument, storeEngine, storeAccess, alertSQL, storeRetention, storeTimer, storeConsole, benchData}, "SQL belongs to gormstore, and to the tables of add-ons"},
+		{"gorm.io", []string{gormstore, database, record, storeDocument, storeEngine, storeAccess, alertSQL, storeRetention, storeTimer, storeConsole, storeSearch, benchData}, "SQL belongs to gormstore, and to the tables of add-ons"},
 		{"github.com/pressly/goose", []string{database}, "migrations belong to gormstore/db"},
 		{"github.com/go-sql-driver/mysql", []string{database, storeEngine, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/lib/pq", nil, "applications have their outbox in PostgreSQL: only tests of that need it"},

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/search"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -44,6 +45,7 @@ type Store interface {
 	store.Specs
 	partitionReader
 	rollbackReader
+	search.Store
 	Ping(ctx context.Context) error
 }
 
@@ -236,7 +238,7 @@ func description(path string) *huma.OpenAPI {
 		Tags: []*huma.Tag{
 			{Name: "session", Description: "Log in, and who am I"}, {Name: "jobs", Description: "Definitions and schedules"},
 			{Name: "runs", Description: "What ran, runs and will run"}, {Name: "executors", Description: "Applications and their processes"},
-			{Name: "calls", Description: "Handlers, called by programs"}, {Name: "timers", Description: "Single runs at an instant, set by programs"}, {Name: "bulk", Description: "One action on many jobs or runs"}, {Name: "statistics", Description: "How runs have ended, by time"}, {Name: "maintenance", Description: "Times in which nothing starts: of the cluster, a tenant, an executor"}, {Name: "retention", Description: "How long ended runs are kept, and their deletion by hand"}, {Name: "documents", Description: "Plans and writes of documents of any kind"}, {Name: "calendars", Description: "Days and windows without fires"}, {Name: "connections", Description: "Brokers that messages are published to"},
+			{Name: "calls", Description: "Handlers, called by programs"}, {Name: "timers", Description: "Single runs at an instant, set by programs"}, {Name: "bulk", Description: "One action on many jobs or runs"}, {Name: "statistics", Description: "How runs have ended, by time"}, {Name: "maintenance", Description: "Times in which nothing starts: of the cluster, a tenant, an executor"}, {Name: "retention", Description: "How long ended runs are kept, and their deletion by hand"}, {Name: "documents", Description: "Plans and writes of documents of any kind"}, {Name: "search", Description: "Objects of any kind by name, id or label"}, {Name: "calendars", Description: "Days and windows without fires"}, {Name: "connections", Description: "Brokers that messages are published to"},
 			{Name: "alerts", Description: "What is told, to whom, and what became of it"}, {Name: "alert-channels", Description: "Means by which a tenant gets alerts"}, {Name: "alert-rules", Description: "What a tenant is told of its events, and by which channels"},
 			{Name: "scripts", Description: "What agents run"}, {Name: "access", Description: "Users, API keys, join tokens"}, {Name: "system", Description: "The tenant and the cluster at a glance"},
 			{Name: "platform", Description: "All tenants"},

@@ -22,7 +22,7 @@ var keptToExecutors = strings.Fields(`
 	get-call get-executor get-instance get-job get-job-by-name get-job-declaration get-job-retention get-proposal get-run get-run-log
 	get-timer get-timer-cancellation give-job-back job-statistics list-all-instances list-backfills list-executors list-handlers
 	list-executor-documents list-instances list-job-documents list-job-events list-jobs list-kinds list-overdue list-proposals list-revisions list-run-parts list-runs list-timers
-	next-fires overview pause-job preview-schedule put-job reschedule-timer resume-job retry-run run-job set-job-retention set-timer
+	next-fires overview pause-job preview-schedule put-job reschedule-timer resume-job retry-run run-job search set-job-retention set-timer
 	set-timers sum-timers switch-tenant tenant-statistics try-callback undrain-instance update-job`)
 
 // wholeTenant are the operations that need their right in the whole tenant.
@@ -131,6 +131,7 @@ func TestBoundListsShowOnlyTheirExecutors(t *testing.T) {
 	for _, path := range []string{
 		"/jobs", "/jobs?sort=nextFireAt", "/jobs?sort=updatedAt", "/jobs?kind=all", "/jobs" + foreign, "/runs", "/runs?state=succeeded", "/runs?cause=manual", "/runs" + foreign, "/runs?jobId=" + outside["/jobs/{id}"],
 		"/runs?instanceId=" + outside["/instances/{id}"], "/runs?q=secret", "/executors", "/instances", "/job-proposals", "/job-proposals" + foreign, "/jobs/overdue", "/overview", "/statistics",
+		"/search?q=secret", "/search?q=bank", "/search?q=" + outside["/jobs/{id}"][:2],
 	} {
 		for _, who := range []string{"reader", "nobody"} {
 			a := w.call(who, "GET", path, nil).is(200)

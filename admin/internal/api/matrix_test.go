@@ -100,7 +100,7 @@ func fill(path string, own, foreign objects, foreignAt int) string {
 }
 
 // matrixQuery has the parameters that a route cannot do without.
-var matrixQuery = map[string]string{web.Base + "/jobs/{id}/explain": "?at=2026-11-21T02:00:00Z", web.Base + "/scripts/{id}/diff": "?from=1&to=1", web.Base + "/tenants/{id}": "?name=acme"}
+var matrixQuery = map[string]string{web.Base + "/jobs/{id}/explain": "?at=2026-11-21T02:00:00Z", web.Base + "/scripts/{id}/diff": "?from=1&to=1", web.Base + "/tenants/{id}": "?name=acme", web.Base + "/search": "?q=nightly"}
 
 // bodies that get past validation, so that a foreign id is really looked up.
 func matrixBody(method, path string) any {

@@ -9,6 +9,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/api/callback"
 	"github.com/carillon-sched/carillon/admin/internal/api/script"
+	"github.com/carillon-sched/carillon/admin/internal/api/search"
 	"github.com/carillon-sched/carillon/admin/internal/api/tenant"
 	"github.com/carillon-sched/carillon/admin/internal/api/timer"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
@@ -25,6 +26,7 @@ func registerPackages(server *web.Server, d *Deps, log *slog.Logger) {
 	script.Register(server, script.Deps{
 		Store: d.Store, Secrets: d.Secrets, SignScript: d.SignScript, ScriptKey: d.ScriptKey, NewID: d.NewID, Changed: changed, Log: log,
 	})
+	search.Register(server, d.Store)
 	builtin.Register(server, builtin.Deps{Store: d.Store, Secrets: d.Secrets})
 	callback.Register(server, callback.Deps{Store: d.Store, Handlers: d.Handlers, TryAddress: d.TryAddress, Log: log})
 	timer.Register(server, timer.Deps{

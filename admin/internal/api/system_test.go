@@ -270,7 +270,7 @@ func TestFaultsAreHidden(t *testing.T) {
 }
 
 // brokenStore fails in two ways.
-type brokenStore struct{ store.Store }
+type brokenStore struct{ Store }
 
 func (brokenStore) ListJobs(context.Context, store.ListJobsParams) ([]store.JobView, error) {
 	return nil, errors.New("list jobs: no such table jobs")

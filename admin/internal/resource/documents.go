@@ -29,6 +29,8 @@ type Store interface {
 	Names(ctx context.Context, tenant domain.TenantID, ids []int64) (map[int64]string, error)
 	// List lists by name, after a name. A page ends at limit rows or domain.MaxPageBytes.
 	List(ctx context.Context, tenant domain.TenantID, after string, limit int) (rows []Row, more bool, err error)
+	// Search finds documents by id and name. It reads a bounded number of rows.
+	Search(ctx context.Context, q domain.SearchQuery) (domain.FoundPage, error)
 	// Count counts documents, up to most.
 	Count(ctx context.Context, tenant domain.TenantID, most int) (int, error)
 	// ListVersions lists the newest first, below the version before; 0 = all.

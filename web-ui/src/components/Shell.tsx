@@ -14,6 +14,7 @@ import {
   KeyOutlined,
   MenuOutlined,
   ScheduleOutlined,
+  SearchOutlined,
   SwapOutlined,
   TeamOutlined,
   UserOutlined,
@@ -21,7 +22,7 @@ import {
 import { useQuery } from '../api/useQuery'
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router'
 import { Button } from 'antd'
-import { lazy, Suspense, useState, type ReactNode } from 'react'
+import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Role } from '../api/types'
 import { api } from '../api/endpoints'
@@ -38,6 +39,7 @@ import { LanguageMenu, ThemeMenu, TimesMenu } from './Preferences'
 import { InShell } from './RouteStates'
 
 const NavDrawer = lazy(() => loadChunk(() => import('./NavDrawer')))
+const SearchDialog = lazy(() => loadChunk(() => import('./SearchDialog')))
 const OtherTenant = lazy(() => loadChunk(() => import('./OtherTenant')))
 
 type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'timers' | 'executors' | 'calendars' | 'scripts' | 'connections' | 'limits' | 'alerts' | 'cluster' | 'users' | 'apiKeys' | 'tenants'; needs?: 'operator' }
@@ -152,6 +154,37 @@ function OfTenant({ children }: { children: ReactNode }) {
   )
 }
 
+const onApple = () => /Mac|iPhone|iPad/.test(navigator.userAgent)
+
+/** Opens the search, also by Ctrl-K or ⌘K. An editor may have the keys for itself. */
+function Search() {
+  const { t } = useTranslation()
+  const [open, setOpen] = useState(false)
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      const modified = onApple() ? event.metaKey : event.ctrlKey
+      if (event.key.toLowerCase() !== 'k' || !modified || event.shiftKey || event.altKey || event.defaultPrevented || document.querySelector('[role=dialog]')) return
+      event.preventDefault()
+      setOpen(true)
+    }
+    window.addEventListener('keydown', onKeyDown)
+    return () => window.removeEventListener('keydown', onKeyDown)
+  }, [])
+  const keys = onApple() ? '⌘K' : 'Ctrl K'
+  return (
+    <>
+      <Button type="text" icon={<SearchOutlined />} aria-label={t('search.open', { keys })} onClick={() => setOpen(true)}>
+        <span className="only-wide muted">{keys}</span>
+      </Button>
+      {open && (
+        <Suspense fallback={null}>
+          <SearchDialog onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
+    </>
+  )
+}
+
 export function Shell() {
   const { t } = useTranslation()
   const session = useSession()
@@ -183,6 +216,7 @@ export function Shell() {
             <span className="grow clip">
               <span className="muted">{t('user.tenant')}:</span> <strong>{session?.tenant.name}</strong>
             </span>
+            <Search />
             <LanguageMenu />
             <TimesMenu />
             <ThemeMenu />

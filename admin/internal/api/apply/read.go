@@ -115,7 +115,12 @@ func (e *entry) open(ctx context.Context, s *web.Server, id auth.Identity, kinds
 		}
 	}
 	if e.kind == nil {
-		names := domain.Collect(kinds, func(k *web.DocumentKind) string { return k.Name })
+		var names []string
+		for i := range kinds {
+			if kinds[i].MayEdit(id) {
+				names = append(names, kinds[i].Name)
+			}
+		}
 		return domain.Invalid("body.kind", "%q is no kind: use %s", h.Kind, strings.Join(names, ", "))
 	}
 	if !e.kind.MayEdit(id) {

@@ -27,6 +27,8 @@ type DocumentKind struct {
 	// first. Last kinds name documents of other kinds, and are written after all others.
 	First, Last bool
 	Planner     Planner
+	// Documents are those of the kind; nil: the engine keeps them.
+	Documents *resource.Documents
 }
 
 // MayRead reports whether a caller may read documents of the kind.

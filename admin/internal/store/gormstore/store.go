@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/search"
 )
 
 // Options say which database, and how to use it.
@@ -95,6 +96,7 @@ type Store struct {
 	*db.DB
 	*engine.Engine
 	*console.Console
+	search.Search
 }
 
 var _ store.Store = (*Store)(nil)
@@ -121,7 +123,7 @@ func OpenReader(o Options) (*Store, error) {
 	}
 	specs := record.NewSpecCache(db.OrDefault(o.MaxSpecs, 32768))
 	e := engine.New(database, specs, engine.Rules{NextFire: o.NextFire, Misfire: o.Misfire, LogLimits: o.LogLimits, Successes: o.Successes})
-	return &Store{database, e, console.New(database, specs, e, o.FiresPerMinute)}, nil
+	return &Store{database, e, console.New(database, specs, e, o.FiresPerMinute), search.New(database)}, nil
 }
 
 // Migrate brings the schema up to date. Several nodes may do it at once.

@@ -15,6 +15,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/local"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/run"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/script"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/search"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/tenant"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/timer"
 )
@@ -36,7 +37,7 @@ func Commands(a *cli.App) []*cobra.Command {
 	all := slices.Concat(
 		account.Commands(a), apply.Commands(a), run.Commands(a), tenant.Commands(a), cluster.Commands(a), local.Commands(a),
 		[]*cobra.Command{
-			job.Command(a), calendar.Command(a), script.Command(a), timer.Command(a), executor.Command(a),
+			job.Command(a), calendar.Command(a), script.Command(a), timer.Command(a), executor.Command(a), search.Command(a),
 		},
 		addOns(a),
 	)

@@ -21,7 +21,7 @@ import (
 // that a job is planned with stays.
 func newCalendarTable(database *db.DB) *document.Table {
 	return &document.Table{
-		DB: database, Kind: calendar.Kind, Name: "calendars", Versions: "calendar_versions", Owner: "calendar_id",
+		DB: database, Kind: calendar.Kind, Name: "calendars", ByName: "ix_calendars_name", Versions: "calendar_versions", Owner: "calendar_id",
 		Side: func(*resource.Row) (map[string]any, error) { return map[string]any{"state": 1}, nil }, // of before the mechanism
 		Stored: func(t *db.Tx, row *resource.Row, text string) error {
 			return calendarHistory.store(t, int64(row.Tenant), row.ID, row.Version, text, fmt.Sprintf("SELECT version FROM job_calendars WHERE calendar_id = %d", row.ID))

@@ -33,7 +33,7 @@ var failureColumns = map[store.FailureGroup]string{
 func FailureGroups(d db.Dialect, p store.ListFailuresParams) string {
 	column := failureColumns[p.By]
 	return fmt.Sprintf("SELECT %[1]s, SUM(runs) AS n, COUNT(DISTINCT job_id), MAX(last_run), MAX(last_at) FROM failure_counts%[2]s WHERE tenant_id = %[3]d AND at >= %[4]d AND at < %[5]d AND %[6]s GROUP BY %[1]s ORDER BY n DESC, %[1]s LIMIT %[7]d",
-		column, d.ByPrimary(), p.Tenant, db.Millis(p.From), db.Millis(p.To), inReach("executor_id", p.Within), p.Limit)
+		column, d.ByPrimary(), p.Tenant, db.Millis(p.From), db.Millis(p.To), db.InReach("executor_id", p.Within), p.Limit)
 }
 
 func (s *Statistics) ListFailures(ctx context.Context, p store.ListFailuresParams) (out []store.FailureCount, err error) {
@@ -150,5 +150,5 @@ func RunsOfError(d db.Dialect, tenant domain.TenantID, mark domain.Fingerprint, 
 		condition += fmt.Sprintf(" AND last_run >= %d", domain.IDFloor(since))
 	}
 	return fmt.Sprintf("SELECT last_run FROM failure_counts%s WHERE tenant_id = %d AND fingerprint = %d%s AND %s ORDER BY last_run DESC LIMIT %d",
-		d.ByIndex("ix_failure_counts_error"), tenant, int64(mark), condition, inReach("executor_id", within), runsOfError)
+		d.ByIndex("ix_failure_counts_error"), tenant, int64(mark), condition, db.InReach("executor_id", within), runsOfError)
 }

@@ -72,7 +72,7 @@ func (s *Executors) ListExecutors(ctx context.Context, p store.ListExecutorsPara
 	err = s.Look(ctx, "list executors", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		g = within(g.Where("tenant_id = ? AND "+record.LivingExecutor, int64(p.Tenant)), "id", p.Within)
 		if p.Query != "" {
-			where, args := textIn(p.Query, "name")
+			where, args := db.TextIn(p.Query, "name")
 			g = g.Where(where, args...)
 		}
 		if p.After != "" {

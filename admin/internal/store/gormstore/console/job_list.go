@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"gorm.io/gorm"
 
@@ -17,27 +16,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
-
-// likeEscaper makes user input literal inside a LIKE pattern with ESCAPE '!'.
-var likeEscaper = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
-
-// contains is a LIKE pattern for "has this text somewhere in it".
-func contains(text string) string { return "%" + likeEscaper.Replace(text) + "%" }
-
-// textIn is a condition for "one of the columns has this text somewhere in it, in any
-// case". The database folds both, so that a text is found as it is written whatever
-// letters it folds. SQLite folds those of ASCII only: there the others are found in
-// lower case, too, when they are given in upper case.
-func textIn(text string, columns ...string) (where string, args []any) {
-	var found []string
-	for _, c := range columns {
-		found, args = append(found, "LOWER("+c+") LIKE LOWER(?) ESCAPE '!'"), append(args, contains(text))
-		if strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
-			found, args = append(found, "LOWER("+c+") LIKE ? ESCAPE '!'"), append(args, contains(strings.ToLower(text)))
-		}
-	}
-	return "(" + strings.Join(found, " OR ") + ")", args
-}
 
 func (s *Jobs) FindJob(ctx context.Context, tenant domain.TenantID, id domain.JobID) (store.JobView, error) {
 	return s.findJob(ctx, "find job", "id = ? AND tenant_id = ? AND state <> ?", int64(id), int64(tenant), int64(domain.JobDeleted))
@@ -113,7 +91,7 @@ func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 		g = g.Where("t.next_fire_at >= ? AND j.state = ?", db.Millis(domain.Never), int64(domain.JobEnabled)).
 			Where("NOT EXISTS (SELECT 1 FROM trigger_waits AS w WHERE w.job_id = j.id)").
 			Where("NOT EXISTS (SELECT 1 FROM job_revisions AS r WHERE r.job_id = j.id AND r.revision = j.revision AND r.spec LIKE ? ESCAPE '!')",
-				contains(`"schedule":{"kind":"none"`))
+				db.Contains(`"schedule":{"kind":"none"`))
 	}
 	if p.State != 0 {
 		g = g.Where("j.state = ?", int64(p.State))
@@ -121,7 +99,7 @@ func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 		g = g.Where("j.state <> ?", int64(domain.JobDeleted))
 	}
 	if p.Query != "" {
-		where, args := textIn(p.Query, "j.name", "j.description")
+		where, args := db.TextIn(p.Query, "j.name", "j.description")
 		g = g.Where(where, args...)
 	}
 	if len(p.IDs) > 0 {
@@ -148,7 +126,7 @@ type condition struct {
 // jobConditions are those of a pattern of the name, a label and an owner of jobs AS j.
 func jobConditions(name, label, owner string) (out []condition) {
 	if name != "" {
-		out = append(out, condition{"LOWER(j.name) LIKE LOWER(?) ESCAPE '!'", []any{strings.ReplaceAll(likeEscaper.Replace(name), "*", "%")}})
+		out = append(out, condition{"LOWER(j.name) LIKE LOWER(?) ESCAPE '!'", []any{strings.ReplaceAll(db.Literal(name), "*", "%")}})
 	}
 	if label != "" {
 		key, value, exact := strings.Cut(label, "=")
@@ -156,10 +134,10 @@ func jobConditions(name, label, owner string) (out []condition) {
 		if exact {
 			text += value + "\n"
 		}
-		out = append(out, condition{"j.labels LIKE ? ESCAPE '!'", []any{contains(text)}})
+		out = append(out, condition{"j.labels LIKE ? ESCAPE '!'", []any{db.Contains(text)}})
 	}
 	if owner != "" {
-		where, args := textIn(owner, "j.owner")
+		where, args := db.TextIn(owner, "j.owner")
 		out = append(out, condition{where, args})
 	}
 	return out
@@ -347,7 +325,7 @@ func (s *Jobs) CountJobs(ctx context.Context, tenant domain.TenantID, within dom
 				paused = n
 			}
 			return err
-		}, "SELECT state, COUNT(*) FROM jobs WHERE tenant_id = ? AND kind = ? AND "+inReach("executor_id", within)+" GROUP BY state", int64(tenant), int64(domain.JobPlain))
+		}, "SELECT state, COUNT(*) FROM jobs WHERE tenant_id = ? AND kind = ? AND "+db.InReach("executor_id", within)+" GROUP BY state", int64(tenant), int64(domain.JobPlain))
 	})
 	return enabled, paused, err
 }

@@ -63,8 +63,8 @@ func OverdueStatements(d db.Dialect, tenant domain.TenantID, within domain.Reach
 	ms := db.Millis(before)
 	return [2]string{
 		fmt.Sprintf("SELECT job_id, executor_id, next_fire_at, 0, '' FROM triggers%s WHERE tenant_id = %d AND next_fire_at < %d AND %s ORDER BY next_fire_at LIMIT %d",
-			d.ByIndex("ix_triggers_next"), tenant, ms, inReach("executor_id", within), limit),
+			d.ByIndex("ix_triggers_next"), tenant, ms, db.InReach("executor_id", within), limit),
 		fmt.Sprintf("SELECT job_id, executor_id, fire_at, id, reason FROM executions%s WHERE tenant_id = %d AND phase = %d AND state IN (%d, %d) AND attempt = 0 AND fire_at < %d AND %s ORDER BY id LIMIT %d",
-			d.ByIndex("ix_executions_phase"), tenant, record.PhaseAlive, domain.Due, domain.Offered, ms, inReach("executor_id", within), limit),
+			d.ByIndex("ix_executions_phase"), tenant, record.PhaseAlive, domain.Due, domain.Offered, ms, db.InReach("executor_id", within), limit),
 	}
 }

@@ -11,24 +11,12 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-// inReach is the condition that a column has an executor in reach.
-func inReach(column string, r domain.Reach) string {
-	switch {
-	case !r.Bounded():
-		return "1 = 1"
-	case len(r.IDs()) == 0:
-		return "1 = 0"
-	default:
-		return column + " IN (" + db.IDList(r.IDs()) + ")"
-	}
-}
-
 // within adds the condition of a bounded reach to a statement.
 func within(g *gorm.DB, column string, r domain.Reach) *gorm.DB {
 	if !r.Bounded() {
 		return g
 	}
-	return g.Where(inReach(column, r))
+	return g.Where(db.InReach(column, r))
 }
 
 // FindExecutorIDs goes by the unique index of names.
@@ -57,6 +45,6 @@ func (s *Executors) InReach(ctx context.Context, p domain.ReachQuery) (bool, err
 		return false, domain.Errorf(domain.CodeInvalid, "no executor of a %s is known", p.Noun)
 	}
 	found, err := db.LookColumn[int64](ctx, s.DB, "look whether it is in reach",
-		fmt.Sprintf("SELECT 1 FROM %s WHERE o.id = %d AND o.tenant_id = %d AND %s", at.from, p.ID, int64(p.Tenant), inReach(at.executor, p.Within)))
+		fmt.Sprintf("SELECT 1 FROM %s WHERE o.id = %d AND o.tenant_id = %d AND %s", at.from, p.ID, int64(p.Tenant), db.InReach(at.executor, p.Within)))
 	return len(found) > 0, err
 }

@@ -139,7 +139,7 @@ func phasesOf(p store.ListExecutionsParams) []int64 {
 func (s *Runs) filterExecutions(ctx context.Context, q db.Querier, p store.ListExecutionsParams, f *record.ExecutionFilter) (ok bool, err error) {
 	f.Add("tenant_id = ?", int64(p.Tenant))
 	if p.Within.Bounded() && (p.Job != 0 || p.Executor != 0 || p.Fingerprint != 0) {
-		f.Add(inReach("executor_id", p.Within))
+		f.Add(db.InReach("executor_id", p.Within))
 	}
 	if p.Job != 0 {
 		f.Add("job_id = ?", int64(p.Job))
@@ -159,7 +159,7 @@ func (s *Runs) filterExecutions(ctx context.Context, q db.Querier, p store.ListE
 		f.Add("cause = ?", string(p.Cause))
 	}
 	if p.Error != "" {
-		where, args := textIn(p.Error, "error")
+		where, args := db.TextIn(p.Error, "error")
 		f.Add(where, args...)
 	}
 	if !p.From.IsZero() {
@@ -187,7 +187,7 @@ func (s *Runs) filterByJobs(ctx context.Context, q db.Querier, p store.ListExecu
 	conditions := jobConditions(p.Name, p.Label, p.Owner)
 	exact := len(conditions) > 0
 	if p.JobQuery != "" {
-		where, args := textIn(p.JobQuery, "j.name")
+		where, args := db.TextIn(p.JobQuery, "j.name")
 		conditions = append(conditions, condition{where, args})
 	}
 	if len(conditions) == 0 {
@@ -197,7 +197,7 @@ func (s *Runs) filterByJobs(ctx context.Context, q db.Querier, p store.ListExecu
 	for _, c := range conditions {
 		statement, args = statement+" AND "+c.where, append(args, c.args...)
 	}
-	jobs, err := db.SelectColumn[int64](ctx, q, statement+" AND "+inReach("j.executor_id", p.Within)+" ORDER BY j.name LIMIT ?", append(args, maxJobsByName+1)...)
+	jobs, err := db.SelectColumn[int64](ctx, q, statement+" AND "+db.InReach("j.executor_id", p.Within)+" ORDER BY j.name LIMIT ?", append(args, maxJobsByName+1)...)
 	switch {
 	case err != nil || len(jobs) == 0:
 		return false, err
@@ -349,7 +349,7 @@ func (s *Runs) CountExecutions(ctx context.Context, tenant domain.TenantID, with
 			statement += fmt.Sprintf(" AND state = %d", st)
 		}
 		if within.Bounded() {
-			statement += " AND " + inReach("executor_id", within)
+			statement += " AND " + db.InReach("executor_id", within)
 		}
 		return statement
 	}

@@ -27,7 +27,7 @@ func (jobScriptRow) TableName() string { return "job_scripts" }
 // ScriptTable implements store.Scripts. Jobs name versions, so a version that a job names stays.
 func (s *Scripts) ScriptTable(sign store.SignFunc) resource.Store {
 	return &document.Table{
-		DB: s.DB, Kind: script.Kind(s), Name: "scripts", Versions: "script_versions", Owner: "script_id",
+		DB: s.DB, Kind: script.Kind(s), Name: "scripts", ByName: "ix_scripts_name", Versions: "script_versions", Owner: "script_id",
 		Side: func(row *resource.Row) (map[string]any, error) { // of before the mechanism
 			return map[string]any{"state": 1, "language": "", "revision": row.Version}, nil
 		},

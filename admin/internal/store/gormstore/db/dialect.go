@@ -38,6 +38,8 @@ type Dialect interface {
 	// number: no other condition may choose the index.
 	ByID() string
 	ByIndex(index string) string
+	// InOrder joins a table to those before it, and the planner keeps that order.
+	InOrder() string
 	// Bounded makes a SELECT with ORDER BY and LIMIT a term of a UNION ALL.
 	Bounded(query string) string
 	// Distinct reads the values of a column that an index begins with: at most limit of

@@ -55,6 +55,8 @@ func (MySQLDialect) ByID() string { return " FORCE INDEX (PRIMARY)" }
 
 func (MySQLDialect) ByIndex(index string) string { return " FORCE INDEX (" + index + ")" }
 
+func (MySQLDialect) InOrder() string { return " STRAIGHT_JOIN " }
+
 func (MySQLDialect) Bounded(query string) string { return "(" + query + ")" }
 
 func (MySQLDialect) Distinct(table, column string, after int64, limit int) string {

@@ -55,6 +55,8 @@ func (SQLiteDialect) Inserted(column string) string { return "excluded." + colum
 
 func (SQLiteDialect) ByIndex(index string) string { return " INDEXED BY " + index }
 
+func (SQLiteDialect) InOrder() string { return " CROSS JOIN " }
+
 func (SQLiteDialect) Bounded(query string) string { return "SELECT * FROM (" + query + ")" }
 
 // Distinct goes from value to value, because SQLite reads all entries for a GROUP BY.

@@ -7,6 +7,7 @@
 package document
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,6 +27,8 @@ type Table struct {
 	Kind *resource.Kind
 	// Name is that of the table.
 	Name string
+	// ByName is its index of tenant and name. Empty: uq_NAME_name.
+	ByName string
 	// Versions is the table of the versions of a versioned kind, and Owner its column with
 	// the id of the document.
 	Versions, Owner string
@@ -281,6 +284,17 @@ func (s *Table) List(ctx context.Context, tenant domain.TenantID, after string, 
 	return s.page(ctx, limit, func(g *gorm.DB) *gorm.DB {
 		return s.rows(g).Where("d.tenant_id = ? AND d.name > ?", int64(tenant), after).Order("d.name")
 	})
+}
+
+// Search implements resource.Store.
+func (s *Table) Search(ctx context.Context, q domain.SearchQuery) (page domain.FoundPage, err error) {
+	of := record.NameSearch{Table: s.Name, Index: cmp.Or(s.ByName, "uq_"+s.Name+"_name"), Sorted: true}
+	err = s.Look(ctx, "search "+s.Kind.Path, func(ctx context.Context, from db.Querier, _ *gorm.DB) error {
+		all, more, err := of.Find(ctx, from, s.Dialect, q)
+		page = domain.FoundOf(all, more)
+		return err
+	})
+	return page, err
 }
 
 // Count implements resource.Store. It reads an index.

@@ -234,7 +234,7 @@ func (s *Timers) cancelNextPending(t *db.Tx, r *timerCancellationRow, message st
 // one; it begins with AND.
 func keysFrom(prefix, column, after string) (condition string, args []any) {
 	condition, args = fmt.Sprintf(" AND %[1]s >= ? AND %[1]s > ?", column), []any{prefix, after}
-	if end := prefixEnd(prefix); end != "" {
+	if end := db.PrefixEnd(prefix); end != "" {
 		condition, args = condition+" AND "+column+" < ?", append(args, end)
 	}
 	return condition, args

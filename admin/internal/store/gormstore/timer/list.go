@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"gorm.io/gorm"
 
@@ -225,7 +224,7 @@ func (s *Timers) pendingOf(ctx context.Context, q db.Querier, p store.ListTimers
 		statement, args = statement+" AND timer_key >= ?", append(args, p.KeyPrefix)
 	}
 	order := "timer_key"
-	if end := prefixEnd(p.KeyPrefix); end != "" {
+	if end := db.PrefixEnd(p.KeyPrefix); end != "" {
 		statement, args = statement+" AND timer_key < ?", append(args, end)
 	}
 	if p.Label != "" {
@@ -247,22 +246,6 @@ func (s *Timers) pendingOf(ctx context.Context, q db.Querier, p store.ListTimers
 		return nil, fmt.Errorf("read pending timers: %w", err)
 	}
 	return out, nil
-}
-
-// prefixEnd is the first text behind all that begin with prefix, by code points as
-// both databases compare; empty: there is none.
-func prefixEnd(prefix string) string {
-	for prefix != "" {
-		last, size := utf8.DecodeLastRuneInString(prefix)
-		prefix = prefix[:len(prefix)-size]
-		if last < utf8.MaxRune {
-			if last++; last >= 0xD800 && last < 0xE000 { // no characters
-				last = 0xE000
-			}
-			return prefix + string(last)
-		}
-	}
-	return ""
 }
 
 // phasesOfTimers are the phases of timers' runs that a list is about.
