@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { LastRun, RunState } from '../src/api/types'
 import { barAt, durationScale, moveCursor, pealBars, pealWidth, type PealSize } from '../src/charts/pealGeometry'
+import { verdictOf } from '../src/lib/jobVerdict'
 
 const SIZE: PealSize = { bar: 5, gap: 2, up: 14, down: 10 }
 let id = 0
@@ -69,5 +70,22 @@ describe('places and shapes', () => {
   })
   it('moves by keys', () => {
     expect([moveCursor('ArrowLeft', 3, 3), moveCursor('ArrowRight', 2, 3), moveCursor('ArrowLeft', 0, 3), moveCursor('Home', 2, 3), moveCursor('End', 0, 3), moveCursor('a', 0, 3)]).toEqual([2, 2, 0, 0, 2, undefined])
+  })
+})
+
+describe('verdict', () => {
+  it('counts failures since the last success', () => {
+    const runs = [run('running'), run('failed'), run('missed'), run('timed_out'), run('succeeded'), run('failed')]
+    expect(verdictOf(runs)).toEqual({ kind: 'failing', newest: runs[1], failed: 2, since: runs[3], lastSuccess: runs[4] })
+  })
+  it('knows no beginning if all failed', () => {
+    const runs = [run('lost'), run('failed')]
+    expect(verdictOf(runs)).toEqual({ kind: 'failing', newest: runs[0], failed: 2 })
+  })
+  it('is well after a success, and silent without an end', () => {
+    const good = run('succeeded')
+    expect(verdictOf([run('cancelled'), good, run('failed')])).toEqual({ kind: 'well', newest: good, failed: 0, lastSuccess: good })
+    expect(verdictOf([run('due'), run('excluded')])).toEqual({ kind: 'none', failed: 0 })
+    expect(verdictOf([])).toEqual({ kind: 'none', failed: 0 })
   })
 })
