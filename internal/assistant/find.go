@@ -24,7 +24,7 @@ func (s *server) findJob(ctx context.Context, word string) (apiclient.Job, error
 		return apiclient.Job{}, failf("Which job? Give its name or id; list_jobs finds it.")
 	}
 	if isID(word) {
-		if job, err := s.Client.GetJob(ctx, word); !missing(err) {
+		if job, err := s.Client.GetJob(ctx, word, apiclient.GetJobParams{}); !missing(err) {
 			return job.Value, err
 		}
 	}
@@ -59,7 +59,7 @@ func (s *server) findJob(ctx context.Context, word string) (apiclient.Job, error
 		}
 		return apiclient.Job{}, failf("Several jobs have %s in their names: %s. Ask again with one of these names or ids.", name(word), strings.Join(near, ", "))
 	}
-	job, err := s.Client.GetJob(ctx, id)
+	job, err := s.Client.GetJob(ctx, id, apiclient.GetJobParams{})
 	return job.Value, err
 }
 

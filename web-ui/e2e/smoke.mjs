@@ -4,6 +4,7 @@
 import './session.mjs'
 import './jobs.mjs'
 import './runs.mjs'
+import './pictures.mjs'
 import './engine.mjs'
 import './connections.mjs'
 import './alerts.mjs'

@@ -124,7 +124,8 @@ type Job struct {
 	NeverFires     bool      `json:"neverFires" doc:"Enabled with a schedule that has no fire left"`
 	AwaitsRun      *string   `json:"awaitsRun,omitempty" doc:"fixed_delay: the next fire is planned when this run has ended"`
 	LastRun        *LastRun  `json:"lastRun" doc:"The newest run; null: none yet"`
-	RecentRuns     []LastRun `json:"recentRuns" readOnly:"true" doc:"The newest runs, the newest first, at most 10"`
+	RecentRuns     []LastRun `json:"recentRuns" readOnly:"true" doc:"The newest runs, the newest first, at most 10 or as many as recent says"`
+	Stats7d        *JobStats `json:"stats7d,omitempty" readOnly:"true" doc:"Its runs that ended in the last 7 days, by whole hours; only in answers to reads of one job, and absent if none ended"`
 	Waiting        int64     `json:"waiting" readOnly:"true" doc:"How many runs wait for earlier ones of the job"`
 	PilesUp        bool      `json:"pilesUp" readOnly:"true" doc:"At least 3 runs wait, and the last ones took longer than the interval"`
 	ExecutorOnline int       `json:"executorOnline" doc:"Instances online"`
@@ -150,8 +151,49 @@ type Declared struct {
 type LastRun struct {
 	ID         string  `json:"id" doc:"Id of the run, a decimal string"`
 	State      string  `json:"state" doc:"State of the run"`
+	Reason     string  `json:"reason,omitempty" doc:"Why it is there, for machines; absent: there is nothing to say"`
 	FireAt     string  `json:"fireAt" format:"date-time" doc:"Its fire time"`
 	FinishedAt *string `json:"finishedAt" format:"date-time" doc:"When it ended; null: not yet"`
+	LatenessMS *int64  `json:"latenessMs" doc:"As that of a run: from its planned start to the start of the first attempt; null: none has started"`
+	DurationMS *int64  `json:"durationMs" doc:"As that of a run: how long the handler of the newest attempt ran; null: it has not ended, or never started"`
+	Message    string  `json:"message,omitempty" doc:"First line of the error, or else the reason in words, at most 200 bytes; absent: it did not fail, time out, get lost or miss its fire time"`
+}
+
+func lastRunOf(job domain.JobID, r *store.LastRun) LastRun {
+	out := LastRun{
+		ID: r.ID.String(), State: r.State.String(), Reason: string(r.Reason), Message: r.Message,
+		FireAt: web.Instant(r.FireAt), FinishedAt: web.InstantOrNull(r.FinishedAt),
+	}
+	if late, ok := startedLate(job, r.Cause, r.JitterMax, r.FireAt, r.FirstStartAt); ok {
+		out.LatenessMS = new(late.Milliseconds())
+	}
+	if r.Took >= 0 {
+		out.DurationMS = new(r.Took.Milliseconds())
+	}
+	return out
+}
+
+// JobStats says how a job's runs of some time ended. Shares of durations are those of Spread.
+type JobStats struct {
+	Runs   int64  `json:"runs" doc:"How many ended"`
+	Failed int64  `json:"failed" doc:"How many of them failed, timed out or were lost"`
+	P50    *int64 `json:"p50Ms" doc:"Half of their last attempts took no longer; off by 5 % at most; null: none ran"`
+	P95    *int64 `json:"p95Ms" doc:"Of twenty, 19 took no longer. It equals p50Ms if both lie in one bucket, which is 10.5 % wide and at least 1 ms"`
+}
+
+func jobStatsOf(sums store.RunSums) *JobStats {
+	var all RunEndings
+	for at, sum := range sums {
+		all.add(at.State, sum)
+	}
+	if all.Runs == 0 {
+		return nil
+	}
+	out := &JobStats{Runs: all.Runs, Failed: all.Failed + all.TimedOut + all.Lost}
+	if took := all.measured().Duration; took != nil {
+		out.P50, out.P95 = &took.P50, &took.P95
+	}
+	return out
 }
 
 // JobEvent is that somebody did something to a job.
@@ -252,9 +294,7 @@ func jobOf(id auth.Identity, v store.JobView, online int) Job {
 		j.AwaitsRun = web.IDOrNull(v.AwaitsRun)
 		j.NeverFires = j.NextFireAt == nil && j.AwaitsRun == nil && v.Spec.Schedule.Kind != domain.ScheduleNone
 	}
-	j.RecentRuns = domain.Collect(v.Recent, func(r *store.LastRun) LastRun {
-		return LastRun{ID: r.ID.String(), State: r.State.String(), FireAt: web.Instant(r.FireAt), FinishedAt: web.InstantOrNull(r.FinishedAt)}
-	})
+	j.RecentRuns = domain.Collect(v.Recent, func(r *store.LastRun) LastRun { return lastRunOf(v.ID, r) })
 	if len(j.RecentRuns) > 0 {
 		j.LastRun = &j.RecentRuns[0]
 	}

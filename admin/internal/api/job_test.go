@@ -57,6 +57,34 @@ func TestJobRoundTrip(t *testing.T) {
 	require.Equal(t, "hush", string(plain))
 }
 
+// TestRecentRunsOfJobs: the query says how many there are, within bounds. The store's tests have
+// their contents.
+func TestRecentRunsOfJobs(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	job := into[Job](w.call("acme/editor", "POST", "/jobs", fullJob(e)).is(201))
+	for range 3 {
+		w.call("acme/operator", "POST", "/jobs/"+job.ID+"/run", nil).is(201)
+	}
+	for path, want := range map[string]int{"?recent=2": 2, "?recent=60": 3, "": 3} {
+		got := into[Job](w.call("acme/viewer", "GET", "/jobs/"+job.ID+path, nil).is(200))
+		require.Len(t, got.RecentRuns, want, path)
+		require.Equal(t, got.RecentRuns[0], *got.LastRun)
+		require.Nil(t, got.Stats7d, "none has ended")
+		listed := into[web.Page[Job]](w.call("acme/viewer", "GET", "/jobs"+path, nil).is(200))
+		require.Len(t, listed.Items[0].RecentRuns, want, path)
+	}
+	run := into[Job](w.call("acme/viewer", "GET", "/jobs/"+job.ID, nil).is(200)).LastRun
+	w.call("acme/operator", "POST", "/runs/"+run.ID+"/cancel", nil).is(202)
+	got := into[Job](w.call("acme/viewer", "GET", "/jobs/"+job.ID, nil).is(200))
+	require.Equal(t, &JobStats{Runs: 1}, got.Stats7d)
+	w.call("acme/viewer", "GET", "/jobs?limit=200&recent=20", nil).is(200)
+	for _, path := range []string{"/jobs?recent=0", "/jobs?recent=61", "/jobs?limit=200&recent=21", "/jobs/" + job.ID + "?recent=61"} {
+		p := w.call("acme/viewer", "GET", path, nil).problem(422, "validation_failed")
+		require.Equal(t, "query.recent", p.Errors[0].Location, path)
+	}
+}
+
 func mustID[T ~int64](t *testing.T, text string) T {
 	t.Helper()
 	id, err := domain.ParseID[T](text)

@@ -35,7 +35,13 @@ type listJobsInput struct {
 	State      string `query:"state" enum:"enabled,paused" doc:"Only jobs in this state"`
 	Kind       string `query:"kind" enum:"job,call,callback,timer,all" default:"job" doc:"job: those of people and code; call, callback, timer: those that the server has made for calls, callbacks and timers of handlers; all of them"`
 	NeverFires bool   `query:"neverFires" doc:"Only enabled jobs with a schedule that has no fire left. One whose calendars exclude all that is left shows neverFires too and is not found by this"`
+	Recent     int    `query:"recent" minimum:"1" maximum:"60" default:"10" doc:"How many of its newest runs each job has, at most; with limit at most 4,000 for a page"`
 	Sort       string `query:"sort" enum:"name,nextFireAt,updatedAt" default:"name" doc:"By name, the next fire time, or the newest change first"`
+}
+
+type getJobInput struct {
+	ID     string `path:"id" doc:"Id of what the address names, a decimal string"`
+	Recent int    `query:"recent" minimum:"1" maximum:"60" default:"10" doc:"How many of its newest runs it has, at most"`
 }
 
 type createJobInput struct {
@@ -58,6 +64,7 @@ type jobStore interface {
 	store.Totals
 	store.Executors
 	store.Calendars
+	store.Statistics
 	builtin.Store
 }
 
@@ -100,12 +107,12 @@ func (js *jobs) register(server *web.Server) {
 	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}", ID: "get-job", Tag: "jobs", Summary: "One job",
 		Description: "The newest revision, with its next fire time and its newest run. The ETag is the revision, for update-job.",
-	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*jobOutput, error) {
+	}, func(ctx context.Context, id auth.Identity, in *getJobInput) (*jobOutput, error) {
 		v, err := web.ByID(ctx, id.Tenant, in.ID, js.store.FindJob)
 		if err != nil {
 			return nil, err
 		}
-		return jobAnswer(ctx, js.names(), id, v)
+		return js.getJob(ctx, id, v, in.Recent)
 	})
 	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/jobs/{id}", ID: "update-job", Computes: true, Tag: "jobs",
@@ -153,6 +160,30 @@ func (js *jobs) names() callback.Naming {
 	return callback.Naming{Executors: js.store, Handlers: js.handlers}
 }
 
+// getJob is jobAnswer with recent runs and what became of those of a week.
+func (js *jobs) getJob(ctx context.Context, id auth.Identity, v store.JobView, recent int) (*jobOutput, error) {
+	if recent != store.RecentRuns {
+		var err error
+		if v.Recent, err = js.store.ListRecentRuns(ctx, v.TenantID, v.ID, recent); err != nil {
+			return nil, err
+		}
+	}
+	now := js.now()
+	sums, err := js.store.SumRuns(ctx, store.SumRunsParams{
+		Tenant: v.TenantID, Kind: domain.StatisticsOfJob, Subjects: []int64{int64(v.ID)}, Step: domain.StepHour,
+		From: now.Add(-7 * 24 * time.Hour).Truncate(time.Hour), To: now.Add(time.Hour).Truncate(time.Hour),
+	})
+	if err != nil {
+		return nil, err
+	}
+	out, err := jobAnswer(ctx, js.names(), id, v)
+	if err != nil {
+		return nil, err
+	}
+	out.Body.Stats7d = jobStatsOf(sums)
+	return out, nil
+}
+
 var jobKinds = map[string]domain.JobKind{"job": domain.JobPlain, "call": domain.JobCall, "callback": domain.JobCallback, "timer": domain.JobTimer}
 
 func (js *jobs) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput) (*web.PageOutput[Job], error) {
@@ -166,8 +197,14 @@ func (js *jobs) listJobs(ctx context.Context, id auth.Identity, in *listJobsInpu
 		return nil, err
 	}
 	p.NeverFires, p.Sort, p.Limit, p.Kind, p.AllKinds = in.NeverFires, store.JobSort(in.Sort), in.Limit+1, jobKinds[in.Kind], in.Kind == "all"
+	p.Recent = in.Recent
 	if at.ID != 0 {
 		p.Cursor = store.JobCursor{Name: at.Name, At: time.UnixMilli(at.At).UTC(), ID: domain.JobID(at.ID)}
+	}
+	if in.Limit*in.Recent > store.RecentRunsOfPage {
+		var r reader
+		r.Fail("query.recent", in.Recent, "times limit is %d, and at most %d runs come with a page: make one of them smaller", in.Limit*in.Recent, store.RecentRunsOfPage)
+		return nil, r.Err()
 	}
 	switch in.State {
 	case "enabled":

@@ -38,7 +38,7 @@ func (js *jobs) registerNamed(server *web.Server) {
 		if err != nil {
 			return nil, err
 		}
-		return jobAnswer(ctx, js.names(), id, v)
+		return js.getJob(ctx, id, v, store.RecentRuns)
 	})
 	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/jobs/by-name/{name}", ID: "put-job", Computes: true, Tag: "jobs", Summary: "Create a job, or replace its settings, by its name",

@@ -124,19 +124,25 @@ func runOf(v *store.ExecutionView) Run {
 // was to start: after its fire time and the jitter, a part after it was made. ok
 // is false when it never started, or when the fire time is a logical date only.
 func latenessOf(v *store.ExecutionView) (d time.Duration, ok bool) {
-	first, due := v.FirstStartAt, v.FireAt
+	first := v.FirstStartAt
 	if first.IsZero() {
 		first = v.StartedAt
 	}
-	switch {
-	case first.IsZero() || v.Cause == domain.CauseBackfill:
-		return 0, false
-	case v.IsPart():
-		due = v.PlannedAt
-	case v.Cause == domain.CauseSchedule:
-		due = timing.RunAt(v.JobID, v.JitterMax, v.FireAt)
+	if v.IsPart() && !first.IsZero() && v.Cause != domain.CauseBackfill {
+		return first.Sub(v.PlannedAt), true
 	}
-	return first.Sub(due), true
+	return startedLate(v.JobID, v.Cause, v.JitterMax, v.FireAt, first)
+}
+
+// startedLate is latenessOf of a run that is no part.
+func startedLate(job domain.JobID, cause domain.Cause, jitterMax time.Duration, fireAt, first time.Time) (d time.Duration, ok bool) {
+	if first.IsZero() || cause == domain.CauseBackfill {
+		return 0, false
+	}
+	if cause == domain.CauseSchedule {
+		fireAt = timing.RunAt(job, jitterMax, fireAt)
+	}
+	return first.Sub(fireAt), true
 }
 
 func instanceRef(id domain.InstanceID, name string) *web.Ref {

@@ -351,6 +351,12 @@ func (e *Execution) OccupiesInstance() bool {
 // maxErrorLine is how many characters ErrorLine has at most.
 const maxErrorLine = 200
 
+// ShortErrorBytes bounds ShortError.
+const ShortErrorBytes = 200
+
+// ShortError is ErrorLine for lists that hold many errors.
+func ShortError(text string) string { return cutText(ErrorLine(text), ShortErrorBytes) }
+
 // ErrorLine is the first line of an error's text that says anything, for lists and
 // sentences. It is clipped, and has no control characters.
 func ErrorLine(text string) string {

@@ -40,6 +40,26 @@ func TestQuantileOfAddedSpreads(t *testing.T) {
 	}
 }
 
+// TestSharesOfOneBucket: p50 and p95 of durations that differ by less than a bucket are equal.
+// So are those of one run, and those of runs that take at most a millisecond.
+func TestSharesOfOneBucket(t *testing.T) {
+	shares := func(all ...int64) (p50, p95 time.Duration) {
+		var s Spread
+		for _, ms := range all {
+			s.count(ms, 1)
+		}
+		p50, _ = s.Quantile(0.5)
+		p95, _ = s.Quantile(0.95)
+		return p50, p95
+	}
+	for _, same := range [][]int64{{100, 102, 104, 109}, {250}, {0, 0, 1, 1}} {
+		p50, p95 := shares(same...)
+		require.Equal(t, p50, p95, same)
+	}
+	p50, p95 := shares(100, 102, 104, 125)
+	require.Less(t, p50, p95)
+}
+
 func TestSpreadTakesBack(t *testing.T) {
 	var s Spread
 	_, ok := s.Quantile(0.5)

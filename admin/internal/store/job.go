@@ -44,6 +44,8 @@ type Jobs interface {
 
 	FindJob(ctx context.Context, tenant domain.TenantID, id domain.JobID) (JobView, error)
 	FindJobByName(ctx context.Context, tenant domain.TenantID, name string) (JobView, error)
+	// ListRecentRuns returns the newest n runs of a job whose fire time has come.
+	ListRecentRuns(ctx context.Context, tenant domain.TenantID, id domain.JobID, n int) ([]LastRun, error)
 	// ListJobs may leave out the inputs of jobs. So does ListNextFires.
 	ListJobs(ctx context.Context, p ListJobsParams) ([]JobView, error)
 	// FindJobsByName returns those jobs that exist, by name, with their whole specs and without
@@ -124,18 +126,35 @@ type JobView struct {
 	// because its runs take longer than its interval (domain.PilesUp).
 	Waiting int64
 	PilesUp bool
-	// Recent are the newest runs, at most RecentRuns, the newest first.
+	// Recent are the newest runs, the newest first, at most as many as were asked for.
 	Recent []LastRun
 }
 
-// RecentRuns is how many runs are known with a job.
-const RecentRuns = 10
+// RecentRuns is how many runs are read with a job unless the caller names a number.
+// MostRecentRuns bounds that number, and RecentRunsOfPage those of a page of jobs together.
+const (
+	RecentRuns       = 10
+	MostRecentRuns   = 60
+	RecentRunsOfPage = 4000
+)
 
+// LastRun is one of a job's newest runs.
 type LastRun struct {
 	ID         domain.ExecutionID
 	State      domain.State
+	Reason     domain.Reason
 	FireAt     time.Time
 	FinishedAt time.Time
+	// Took is how long the last attempt ran. Negative: it has not ended, or never started.
+	Took time.Duration
+	// FirstStartAt is when an attempt started first; zero: none did. Cause and JitterMax say
+	// when it was to start.
+	FirstStartAt time.Time
+	Cause        domain.Cause
+	JitterMax    time.Duration
+	// Message is the first line of the error, or else the reason in words, at most
+	// domain.ShortErrorBytes. Empty: the run has not ended badly.
+	Message string
 }
 
 type UpdateJobParams struct {
@@ -202,9 +221,11 @@ type ListJobsParams struct {
 	// NeverFires leaves only enabled jobs with a schedule that has come to its
 	// end: nothing is planned, and no run is waited for.
 	NeverFires bool
-	Sort       JobSort
-	Cursor     JobCursor
-	Limit      int
+	// Recent is how many of its newest runs are read with each job; 0 = RecentRuns.
+	Recent int
+	Sort   JobSort
+	Cursor JobCursor
+	Limit  int
 }
 
 type JobSort string

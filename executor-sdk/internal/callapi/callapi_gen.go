@@ -429,7 +429,7 @@ type Job struct {
 	// Priority -100 to 100; among the tenant's waiting runs each point counts as one second of waiting
 	Priority int64 `json:"priority"`
 
-	// RecentRuns The newest runs, the newest first, at most 10
+	// RecentRuns The newest runs, the newest first, at most 10 or as many as recent says
 	RecentRuns []LastRun `json:"recentRuns,omitempty"`
 
 	// RequireLabels What the labels of an instance have to meet; empty = any
@@ -453,7 +453,8 @@ type Job struct {
 	Source string `json:"source"`
 
 	// State enabled: its schedule fires; paused: it fires only when asked
-	State string `json:"state"`
+	State   string    `json:"state"`
+	Stats7D *JobStats `json:"stats7d,omitempty"`
 
 	// Timeout Of one attempt; 0s = none
 	Timeout string `json:"timeout"`
@@ -537,6 +538,21 @@ type JobSpec struct {
 	Timeout string `json:"timeout"`
 }
 
+// JobStats defines model for JobStats.
+type JobStats struct {
+	// Failed How many of them failed, timed out or were lost
+	Failed int64 `json:"failed"`
+
+	// P50Ms Half of their last attempts took no longer; off by 5 % at most; null: none ran
+	P50Ms *int64 `json:"p50Ms"`
+
+	// P95Ms Of twenty, 19 took no longer. It equals p50Ms if both lie in one bucket, which is 10.5 % wide and at least 1 ms
+	P95Ms *int64 `json:"p95Ms"`
+
+	// Runs How many ended
+	Runs int64 `json:"runs"`
+}
+
 // JobWrite defines model for JobWrite.
 type JobWrite struct {
 	Alert *AlertWrite `json:"alert,omitempty"`
@@ -612,6 +628,9 @@ type JobWrite struct {
 
 // LastRun defines model for LastRun.
 type LastRun struct {
+	// DurationMs As that of a run: how long the handler of the newest attempt ran; null: it has not ended, or never started
+	DurationMs *int64 `json:"durationMs"`
+
 	// FinishedAt When it ended; null: not yet
 	FinishedAt *time.Time `json:"finishedAt"`
 
@@ -620,6 +639,15 @@ type LastRun struct {
 
 	// ID Id of the run, a decimal string
 	ID string `json:"id"`
+
+	// LatenessMs As that of a run: from its planned start to the start of the first attempt; null: none has started
+	LatenessMs *int64 `json:"latenessMs"`
+
+	// Message First line of the error, or else the reason in words, at most 200 bytes; absent: it did not fail, time out, get lost or miss its fire time
+	Message string `json:"message,omitempty"`
+
+	// Reason Why it is there, for machines; absent: there is nothing to say
+	Reason string `json:"reason,omitempty"`
 
 	// State State of the run
 	State string `json:"state"`

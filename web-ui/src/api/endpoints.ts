@@ -25,6 +25,9 @@ export interface Lenient {
 /** The parameters of an address with an id. */
 export const at = (id: T.Id) => ({ path: { id } })
 
+/** How many of its newest runs a job's page shows. */
+const RUNS_OF_JOB = 60
+
 export const api = {
   async login(username: string, password: string, tenant?: string) {
     const login = await take(http.POST('/api/v1/auth/login', { body: { username, password, tenant } }))
@@ -57,7 +60,7 @@ export const api = {
 
   jobs: (query: JobsQuery, signal?: AbortSignal) =>
     take(http.GET('/api/v1/jobs', { params: { query: present(query) }, signal })) as Promise<T.Page<T.Job>>,
-  job: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/jobs/{id}', { params: at(id), signal })) as Promise<T.Job>,
+  job: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/jobs/{id}', { params: { ...at(id), query: { recent: RUNS_OF_JOB } }, signal })) as Promise<T.Job>,
   createJob: (body: T.JobWrite & { state?: T.JobState }, allow: Lenient = {}) =>
     take(http.POST('/api/v1/jobs', { params: { query: allow }, body })) as Promise<T.Job>,
   updateJob: (id: T.Id, revision: number, body: T.JobWrite, allow: Lenient = {}) =>

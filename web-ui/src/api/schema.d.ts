@@ -6435,7 +6435,7 @@ export interface components {
              * @description -100 to 100; among the tenant's waiting runs each point counts as one second of waiting
              */
             priority: number;
-            /** @description The newest runs, the newest first, at most 10 */
+            /** @description The newest runs, the newest first, at most 10 or as many as recent says */
             readonly recentRuns: components["schemas"]["LastRun"][];
             /** @description What the labels of an instance have to meet; empty = any */
             requireLabels: string;
@@ -6471,6 +6471,8 @@ export interface components {
              * @enum {string}
              */
             state: "enabled" | "paused";
+            /** @description Its runs that ended in the last 7 days, by whole hours; only in answers to reads of one job, and absent if none ended */
+            readonly stats7d?: components["schemas"]["JobStats"];
             /** @description Of one attempt; 0s = none */
             timeout: string;
             /**
@@ -6834,6 +6836,28 @@ export interface components {
             /** @description Of one attempt; 0s = none */
             timeout: string;
         };
+        JobStats: {
+            /**
+             * Format: int64
+             * @description How many of them failed, timed out or were lost
+             */
+            failed: number;
+            /**
+             * Format: int64
+             * @description Half of their last attempts took no longer; off by 5 % at most; null: none ran
+             */
+            p50Ms: number | null;
+            /**
+             * Format: int64
+             * @description Of twenty, 19 took no longer. It equals p50Ms if both lie in one bucket, which is 10.5 % wide and at least 1 ms
+             */
+            p95Ms: number | null;
+            /**
+             * Format: int64
+             * @description How many ended
+             */
+            runs: number;
+        };
         JobStatus: {
             /**
              * Format: date-time
@@ -6971,6 +6995,11 @@ export interface components {
         };
         LastRun: {
             /**
+             * Format: int64
+             * @description As that of a run: how long the handler of the newest attempt ran; null: it has not ended, or never started
+             */
+            durationMs: number | null;
+            /**
              * Format: date-time
              * @description When it ended; null: not yet
              */
@@ -6982,6 +7011,15 @@ export interface components {
             fireAt: string;
             /** @description Id of the run, a decimal string */
             id: string;
+            /**
+             * Format: int64
+             * @description As that of a run: from its planned start to the start of the first attempt; null: none has started
+             */
+            latenessMs: number | null;
+            /** @description First line of the error, or else the reason in words, at most 200 bytes; absent: it did not fail, time out, get lost or miss its fire time */
+            message?: string;
+            /** @description Why it is there, for machines; absent: there is nothing to say */
+            reason?: string;
             /** @description State of the run */
             state: string;
         };
@@ -24093,6 +24131,8 @@ export interface operations {
                 kind?: "job" | "call" | "callback" | "timer" | "all";
                 /** @description Only enabled jobs with a schedule that has no fire left. One whose calendars exclude all that is left shows neverFires too and is not found by this */
                 neverFires?: boolean;
+                /** @description How many of its newest runs each job has, at most; with limit at most 4,000 for a page */
+                recent?: number;
                 /** @description By name, the next fire time, or the newest change first */
                 sort?: "name" | "nextFireAt" | "updatedAt";
             };
@@ -24838,7 +24878,10 @@ export interface operations {
     };
     "get-job": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description How many of its newest runs it has, at most */
+                recent?: number;
+            };
             header?: never;
             path: {
                 /** @description Id of what the address names, a decimal string */

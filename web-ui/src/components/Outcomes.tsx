@@ -1,11 +1,11 @@
-// How runs have ended: bars by hour, what they add up to, and a mark for each of the
-// newest runs of a job.
+// How runs have ended: bars by hour, and what they add up to.
+import type { TFunction } from 'i18next'
 import { useTranslation } from 'react-i18next'
-import type { LastRun, RunEndings, Statistics } from '../api/types'
+import type { RunEndings, Statistics } from '../api/types'
 import { humanDuration } from '../lib/duration'
 import { formatInstant } from '../lib/time'
 import { Fact } from './Fact'
-import { runColour, runIcon } from './StateChip'
+import { runColour } from './StateChip'
 
 // From the bottom of a bar to its top. What was excluded was not to run.
 const PARTS = [
@@ -54,30 +54,19 @@ export function OutcomeBars({ data, label }: { data: Statistics; label: string }
   )
 }
 
+/** Equal shares lie in one bucket of the statistics: more than "about" is not known. */
+const sharesText = ({ p50Ms, p95Ms }: { p50Ms: number; p95Ms: number }, t: TFunction) =>
+  p50Ms === p95Ms ? `≈ ${humanDuration(p50Ms, t)}` : `p50 ${humanDuration(p50Ms, t)} · p95 ${humanDuration(p95Ms, t)}`
+
 /** The same in numbers. */
 export function OutcomeFacts({ total }: { total: RunEndings }) {
   const { t } = useTranslation()
-  const shares = (of: RunEndings['duration']) => (of ? `p50 ${humanDuration(of.p50Ms, t)} · p95 ${humanDuration(of.p95Ms, t)}` : '—')
+  const shares = (of: RunEndings['duration']) => (of ? sharesText(of, t) : '—')
   return (
     <dl className="facts">
       {PARTS.map(([part, state]) => total[part] > 0 && <Fact key={part} label={t(`runs.state.${state}`)}>{total[part].toLocaleString()}</Fact>)}
       <Fact label={t('runs.list.duration')}>{shares(total.duration)}</Fact>
       <Fact label={t('runs.list.lateness')}>{shares(total.lateness)}</Fact>
     </dl>
-  )
-}
-
-/** A mark for each run, the newest on the right. */
-export function RecentRuns({ runs }: { runs: LastRun[] }) {
-  const { t } = useTranslation()
-  const old = runs.toReversed()
-  return (
-    <div className="num small nowrap" role="img" aria-label={old.map((run) => t(`runs.state.${run.state}`)).join(', ')}>
-      {old.map((run) => (
-        <span key={run.id} style={{ color: runColour(run.state), marginRight: 2 }} title={`${t(`runs.state.${run.state}`)} · ${formatInstant(run.fireAt)}`}>
-          {runIcon(run.state)}
-        </span>
-      ))}
-    </div>
   )
 }

@@ -34,6 +34,8 @@ interface Props<T> {
   onClearFilters?: () => void
   pager?: ReactNode
   updatedAt?: number
+  /** Rows of one line, 36 px high. Each column has a class col-KEY for its width; actions appear on hover and focus. */
+  dense?: boolean
 }
 
 const SKELETON_ROWS = 6
@@ -62,11 +64,11 @@ export function ResourceTable<T>(props: Props<T>) {
         </p>
       )}
       <div className={`table-wrap${stale ? ' stale' : ''}`}>
-        <table className="table" role="table" aria-label={props.label} aria-busy={!rows}>
+        <table className={props.dense ? 'table dense' : 'table'} role="table" aria-label={props.label} aria-busy={!rows}>
           <thead role="rowgroup">
             <tr role="row">
               {columns.map((column) => (
-                <th key={column.key} role="columnheader" scope="col" className={column.align} aria-sort={column.sorted}>
+                <th key={column.key} role="columnheader" scope="col" className={[`col-${column.key}`, column.align].filter(Boolean).join(' ')} aria-sort={column.sorted}>
                   {column.kind === 'actions' ? <span className="sr-only">{column.title}</span> : column.title}
                   {column.sorted && <span aria-hidden="true"> ↓</span>}
                 </th>
@@ -81,9 +83,9 @@ export function ResourceTable<T>(props: Props<T>) {
   )
 }
 
-function cellClass<T>(column: Column<T>): string | undefined {
-  const names = [column.align, column.kind === 'title' && 'card-title', column.kind === 'actions' && 'actions']
-  return names.filter(Boolean).join(' ') || undefined
+function cellClass<T>(column: Column<T>): string {
+  const names = [`col-${column.key}`, column.align, column.kind === 'title' && 'card-title', column.kind === 'actions' && 'actions']
+  return names.filter(Boolean).join(' ')
 }
 
 function Row<T>({ row, columns }: { row: T; columns: Column<T>[] }) {
@@ -105,7 +107,7 @@ function SkeletonRows<T>({ columns }: { columns: Column<T>[] }) {
       {Array.from({ length: SKELETON_ROWS }, (_, i) => (
         <tr key={i} role="row">
           {columns.map((column, j) => (
-            <td key={column.key} role="cell" data-label={column.title} className={cellClass(column)} style={{ height: 48, minWidth: 60 }}>
+            <td key={column.key} role="cell" data-label={column.title} className={`${cellClass(column)} loading`}>
               <span className="skeleton">{i === 0 && j === 0 && <span className="sr-only">{t('list.loading')}</span>}</span>
             </td>
           ))}

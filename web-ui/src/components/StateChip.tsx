@@ -7,6 +7,9 @@ import type { Backfill, ClusterNode, Delivery, Incident, InstanceState, JobState
 type Tone = 'success' | 'running' | 'failed' | 'timeout' | 'retrying' | 'queued' | 'skipped' | 'killed' | 'lost'
 type Look = readonly [tone: Tone, icon: string]
 
+/** Drawn, since its character is an empty box on many systems. */
+const CLOCK = 'clock'
+
 const RUN: Record<RunState, Look> = {
   due: ['queued', '…'],
   offered: ['queued', '→'],
@@ -15,7 +18,7 @@ const RUN: Record<RunState, Look> = {
   retry_wait: ['retrying', '↻'],
   succeeded: ['success', '✓'],
   failed: ['failed', '✕'],
-  timed_out: ['timeout', '⏱'],
+  timed_out: ['timeout', CLOCK],
   cancelled: ['killed', '■'],
   lost: ['lost', '?'],
   missed: ['skipped', '⤼'],
@@ -71,14 +74,23 @@ const TENANT: Record<Tenant['state'], Look> = {
 
 const MOVING: ReadonlySet<RunState> = new Set(['running', 'cancelling'])
 
-/** CSS colour of a run state, for the timeline. */
-export function runColour(state: RunState): string {
-  return `var(--${(RUN[state] ?? ['queued'])[0]})`
+/** Name of a run state's colour: a variable --tone, and a class st-tone. */
+export function runTone(state: RunState): string {
+  return (RUN[state] ?? ['queued'])[0]
 }
 
-/** The mark of a run state, where there is no room for its word. */
-export function runIcon(state: RunState): string {
-  return (RUN[state] ?? ['queued', '·'])[1]
+/** CSS colour of a run state, for the timeline. */
+export function runColour(state: RunState): string {
+  return `var(--${runTone(state)})`
+}
+
+function Clock() {
+  return (
+    <svg className="state-drawn" viewBox="0 0 14 14" fill="none" stroke="currentColor" strokeWidth={1.5}>
+      <circle cx={7} cy={7.5} r={5} />
+      <path d="M7 4.5v3l2 1.5M5.5 1h3" />
+    </svg>
+  )
 }
 
 function Chip({ look, word, moving, big }: { look: Look | undefined; word: string; moving?: boolean; big?: boolean }) {
@@ -86,7 +98,7 @@ function Chip({ look, word, moving, big }: { look: Look | undefined; word: strin
   return (
     <span className={`state st-${tone}${big ? ' state-big' : ''}`}>
       <span className={`state-icon${moving ? ' pulse' : ''}`} aria-hidden="true">
-        {icon}
+        {icon === CLOCK ? <Clock /> : icon}
       </span>
       {word}
     </span>

@@ -1,5 +1,5 @@
 import i18next, { type TFunction } from 'i18next'
-import type { Exclusion, Run, RunDetail, Timer } from '../api/types'
+import type { Exclusion, LastRun, Run, RunDetail, Timer } from '../api/types'
 import { serverNow } from './connection'
 import { formatWall } from './calendar'
 import { formatWithZone } from './time'
@@ -14,6 +14,17 @@ export function reasonText(run: Pick<Run, 'reason'>, t: TFunction): string {
 /** The first line of an error's text that says anything. */
 export function errorLine(text: string | undefined): string {
   return text?.split('\n').map((line) => line.trim()).find(Boolean) ?? ''
+}
+
+/** Why a run ended badly or did not start, in one line; "" for other runs. */
+export function whyLine(run: Pick<Run, 'error' | 'reason' | 'message'>, t: TFunction): string {
+  return errorLine(run.error) || reasonText(run, t) || run.message
+}
+
+/** whyLine of one of a job's newest runs, whose message is the error of a run that failed. */
+export function lastRunMessage(run: LastRun, t: TFunction): string {
+  if (!run.message) return ''
+  return run.state === 'failed' ? run.message : reasonText({ reason: run.reason ?? '' }, t) || run.message
 }
 
 /** Why a timer's run is as it is: who has cancelled it, what went wrong; "" when there is nothing to say. */

@@ -14,6 +14,8 @@ import { FieldDiffTable } from '../components/FieldDiffTable'
 import { FireList } from '../components/FireList'
 import { useCan } from '../components/hooks'
 import { JobActions } from '../components/jobActions'
+import { NextFire } from '../components/jobCells'
+import { JobVerdict } from '../components/JobVerdict'
 import { JsonView } from '../components/JsonView'
 import { LinkButton } from '../components/LinkButton'
 import { OutcomeBars, OutcomeFacts } from '../components/Outcomes'
@@ -28,7 +30,6 @@ import { callbackJob, callbackText } from '../lib/callback'
 import { diffFields } from '../lib/diff'
 import { wireDuration } from '../lib/duration'
 import { MISFIRE } from '../lib/jobWords'
-import { NextFire } from './JobsPage'
 import { RunFilters, RunTable, useRunColumns } from './RunsPage'
 
 const PREVIEW_FIRES = 10
@@ -53,7 +54,7 @@ export function JobPage() {
       crumbs={<Link to="/jobs">{t('jobs.list.title')}</Link>}
       heading={
         <span className="row">
-          <span style={{ overflowWrap: 'anywhere' }}>{data.name}</span> <JobStateChip state={data.state} />
+          <span className="any-wrap">{data.name}</span> {data.state === 'paused' && <JobStateChip state={data.state} />}
         </span>
       }
       sub={data.description}
@@ -112,6 +113,7 @@ export function JobOverviewTab() {
   if (!job) return null
   return (
     <div className="stack">
+      <JobVerdict job={job} />
       <div className="grid-2">
         <div className="stack">
           <JobWhat job={job} />
@@ -131,6 +133,7 @@ export function JobOverviewTab() {
         </div>
         <ResourceTable
           label={t('jobs.detail.recent')}
+          dense
           columns={columns}
           rows={runs.data?.items}
           rowKey={(run) => run.id}

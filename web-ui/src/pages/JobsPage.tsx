@@ -1,26 +1,27 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '../api/useQuery'
-import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Button, Select } from 'antd'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { proposalQueries } from '../api/proposals'
 import { queries } from '../api/queries'
 import type { Job } from '../api/types'
+import { Peal } from '../charts/Peal'
 import { ExecutorSelect } from '../components/ExecutorSelect'
 import { useCan, useDraftSearch } from '../components/hooks'
 import { JobActions } from '../components/jobActions'
 import { LinkButton } from '../components/LinkButton'
-import { PausedBy } from '../components/PausedBy'
-import { RecentRuns } from '../components/Outcomes'
+import { ExecutorCell, JobName, LastRunCell, NextOrPaused } from '../components/jobCells'
 import { Page } from '../components/Page'
 import { Pager, ResourceTable, type Column } from '../components/ResourceTable'
-import { ScheduleText } from '../components/ScheduleText'
+import { ShortSchedule } from '../components/ShortSchedule'
 import { SearchBox } from '../components/SearchBox'
-import { JobStateChip, OnlineCount, RunStateChip } from '../components/StateChip'
 import { Blank } from '../components/States'
-import { RelativeTime } from '../components/TimeText'
 import { isFiltered, type JobsSearch } from '../lib/search'
+
+/** How many runs the strip of a job shows. */
+const RUNS_SHOWN = 20
 
 export function JobsPage() {
   const { t } = useTranslation()
@@ -28,7 +29,7 @@ export function JobsPage() {
   const navigate = useNavigate()
   const [search, setSearch] = useDraftSearch(committed, (next: JobsSearch) => void navigate({ to: '/jobs', search: next }))
   const canEdit = useCan('editor')
-  const jobs = useQuery(queries.jobs({ ...committed }))
+  const jobs = useQuery(queries.jobs({ ...committed, recent: RUNS_SHOWN }))
   const waiting = useQuery(proposalQueries.proposals()).data?.items.length ?? 0
   const columns = useJobColumns()
 
@@ -101,6 +102,7 @@ export function JobsPage() {
       <div className="card flush">
         <ResourceTable
           label={t('jobs.list.title')}
+          dense
           columns={columns}
           rows={jobs.data?.items}
           rowKey={(job) => job.id}
@@ -138,86 +140,17 @@ function NoJobs({ canEdit }: { canEdit: boolean }) {
   )
 }
 
-function JobName({ job }: { job: Job }) {
-  return (
-    <div style={{ minWidth: 130 }}>
-      <Link to="/jobs/$jobId" params={{ jobId: job.id }}>
-        <strong>{job.name}</strong>
-      </Link>
-      <div className="row tight">
-        {Object.entries(job.labels).map(([key, value]) => (
-          <Link key={key} to="/jobs" search={{ label: `${key}=${value}` }} className="label-chip" preload={false}>
-            {key}={value}
-          </Link>
-        ))}
-      </div>
-    </div>
-  )
-}
-
-export function NextFire({ job }: { job: Job }) {
-  const { t } = useTranslation()
-  if (job.neverFires) return <span className="st-timeout">{t('jobs.list.neverFires')}</span>
-  if (job.state === 'paused' || !job.nextFireAt) return <span className="muted">—</span>
-  return <RelativeTime at={job.nextFireAt} zone={job.schedule.zone} />
-}
-
 function useJobColumns(): Column<Job>[] {
   const { t } = useTranslation()
   const canRun = useCan('operator')
   return useMemo(() => {
     const columns: Column<Job>[] = [
+      { key: 'peal', title: t('jobs.list.lastRuns'), render: (job) => <Peal runs={job.recentRuns} name={job.name} zone={job.schedule.zone} /> },
       { key: 'name', title: t('field.name'), kind: 'title', render: (job) => <JobName job={job} /> },
-      { key: 'schedule', title: t('jobs.list.schedule'), render: (job) => <ScheduleText schedule={job.schedule} /> },
-      { key: 'next', title: t('jobs.list.nextFire'), render: (job) => <NextFire job={job} /> },
-      {
-        key: 'last',
-        title: t('jobs.list.lastRun'),
-        render: (job) =>
-          job.lastRun ? (
-            <div>
-              <Link to="/runs/$runId" params={{ runId: job.lastRun.id }}>
-                <RunStateChip state={job.lastRun.state} />
-              </Link>
-              <div className="muted small">
-                <RelativeTime at={job.lastRun.finishedAt ?? job.lastRun.fireAt} zone={job.schedule.zone} />
-              </div>
-              {job.recentRuns.length > 1 && <RecentRuns runs={job.recentRuns} />}
-              {job.pilesUp && <div className="st-timeout small">{t('jobs.list.pilesUp', { count: job.waiting })}</div>}
-            </div>
-          ) : (
-            <span className="muted">{t('jobs.list.noRun')}</span>
-          ),
-      },
-      { key: 'owner', title: t('jobs.list.owner'), render: (job) => <span title={job.owner.email}>{job.owner.name || job.owner.email || '—'}</span> },
-      {
-        key: 'executor',
-        title: t('jobs.list.executor'),
-        render: (job) => (
-          <div>
-            <Link to="/executors/$executorId" params={{ executorId: job.executor.id }} className="executor-name">
-              {job.executor.name}
-            </Link>
-            <div className="small">
-              <OnlineCount count={job.executorOnline} />
-            </div>
-          </div>
-        ),
-      },
-      {
-        key: 'state',
-        title: t('field.state'),
-        render: (job) => (
-          <>
-            <JobStateChip state={job.state} />
-            {job.state === 'paused' && (
-              <div className="small muted">
-                <PausedBy job={job} />
-              </div>
-            )}
-          </>
-        ),
-      },
+      { key: 'schedule', title: t('jobs.list.schedule'), render: (job) => <ShortSchedule schedule={job.schedule} /> },
+      { key: 'next', title: t('jobs.list.nextFire'), render: (job) => <NextOrPaused job={job} /> },
+      { key: 'last', title: t('jobs.list.lastRun'), render: (job) => <LastRunCell job={job} /> },
+      { key: 'executor', title: t('jobs.list.executor'), render: (job) => <ExecutorCell job={job} /> },
     ]
     if (canRun) columns.push({ key: 'actions', title: t('field.actions'), kind: 'actions', render: (job) => <JobActions job={job} compact /> })
     return columns

@@ -62,11 +62,11 @@ function Content({ run }: { run: RunDetail }) {
     >
       <div className="stack">
         {run.lingers && <Alert type="warning" showIcon title={t('runs.detail.lingersTitle')} description={t('runs.detail.lingersHelp')} />}
+        <RunErrors run={run} />
         <RunFacts run={run} explanation={explain.data} />
         <RunProgress run={run} />
-        <RunErrors run={run} />
         <RunSnoozes run={run} />
-        {run.stage ? <RunShards run={run} /> : <LogView run={run} />}
+        {run.stage ? <RunShards run={run} /> : hasBegun(run) && <LogView run={run} />}
         <section className="card">
           {run.stage ? (
             <h2>{t('explain.steps')}</h2>
@@ -85,6 +85,7 @@ function Content({ run }: { run: RunDetail }) {
             <span className="skeleton" style={{ height: 160, width: '100%' }} />
           )}
         </section>
+        {!run.stage && !hasBegun(run) && <LogView run={run} />}
         <div className="grid-2">
           <section className="card">
             <h2>{t('explain.instances')}</h2>
@@ -105,6 +106,11 @@ function Content({ run }: { run: RunDetail }) {
       </div>
     </Page>
   )
+}
+
+/** Whether the run may have a log: an attempt of it was sent to an instance. */
+function hasBegun(run: RunDetail): boolean {
+  return run.attempt > 0 && run.state !== 'offered'
 }
 
 function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanation | undefined }) {

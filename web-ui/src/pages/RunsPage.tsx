@@ -14,7 +14,7 @@ import { RunStateChip } from '../components/StateChip'
 import { Blank } from '../components/States'
 import { DurationText, RelativeTime } from '../components/TimeText'
 import { loadChunk } from '../lib/chunk'
-import { errorLine, reasonText } from '../lib/why'
+import { whyLine } from '../lib/why'
 import { CAUSES, isFiltered, newestFirst, RANGES, RUN_STATES, runsQuery, splitList, type Range, type RunsSearch } from '../lib/search'
 
 const RangePicker = lazy(() => loadChunk(() => import('../components/RangePicker')))
@@ -149,6 +149,7 @@ export function RunTable({ search, onChange, jobId }: Controlled) {
     <div className="card flush">
       <ResourceTable
         label={t('runs.list.title')}
+        dense
         columns={columns}
         rows={rows}
         rowKey={(run) => run.id}
@@ -178,7 +179,7 @@ export function useRunColumns(withJob: boolean): Column<Run>[] {
         title: t('field.state'),
         kind: 'title',
         render: (run) => (
-          <Link to="/runs/$runId" params={{ runId: run.id }}>
+          <Link to="/runs/$runId" params={{ runId: run.id }} title={run.lingers ? t('runs.lingers') : undefined}>
             <RunStateChip state={run.state} fireAt={run.fireAt} lingers={run.lingers} />
             <span className="sr-only">{t('runs.detail.title', { id: run.id })}</span>
           </Link>
@@ -188,7 +189,7 @@ export function useRunColumns(withJob: boolean): Column<Run>[] {
         key: 'job',
         title: t('runs.list.job'),
         render: (run) => (
-          <Link to="/jobs/$jobId" params={{ jobId: run.jobId }}>
+          <Link to="/jobs/$jobId" params={{ jobId: run.jobId }} className="clip" title={run.jobName}>
             {run.jobName}
           </Link>
         ),
@@ -206,14 +207,14 @@ export function useRunColumns(withJob: boolean): Column<Run>[] {
           </span>
         ),
       },
-      { key: 'instance', title: t('runs.list.instance'), render: (run) => (run.instance ? <span className="mono clip instance-name" title={run.instance.name}>{run.instance.name}</span> : <span className="muted">—</span>) },
+      { key: 'instance', title: t('runs.list.instance'), render: (run) => (run.instance ? <span className="mono clip" title={run.instance.name}>{run.instance.name}</span> : <span className="muted">—</span>) },
       {
         key: 'why',
-        title: t('field.reason'),
+        title: t('runs.list.message'),
         render: (run) => {
-          const why = errorLine(run.error) || reasonText(run, t) || run.message
+          const why = whyLine(run, t)
           return why ? (
-            <span className="muted clip-2" title={run.error || run.message || undefined}>
+            <span className="clip" title={run.error || run.message || why}>
               {why}
             </span>
           ) : null

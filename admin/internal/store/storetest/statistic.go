@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -190,17 +191,79 @@ func testRecentRuns(t *testing.T, f *fixture) {
 	}
 	one := f.runAt(other, f.now().Add(-time.Minute))
 	f.finish(f.start(one), domain.OutcomeFailed)
-	views, err := f.s.ListJobs(f.ctx, store.ListJobsParams{Tenant: f.tenant, Limit: 50})
-	f.ok(err)
-	found := map[domain.JobID][]store.LastRun{}
-	for _, v := range views {
-		found[v.ID] = v.Recent
-		if len(v.Recent) > 0 {
-			require.Equal(t, v.Recent[0], *v.LastRun)
-		}
+	ids := func(list []store.LastRun) []domain.ExecutionID {
+		return domain.Collect(list, func(r *store.LastRun) domain.ExecutionID { return r.ID })
 	}
-	require.Equal(t, want[:store.RecentRuns], domain.Collect(found[j.ID], func(r *store.LastRun) domain.ExecutionID { return r.ID }))
-	require.Equal(t, domain.Failed, found[other.ID][0].State)
-	require.Len(t, found[other.ID], 1)
-	require.Empty(t, found[none.ID])
+	list := func(recent int) map[domain.JobID][]store.LastRun {
+		views, err := f.s.ListJobs(f.ctx, store.ListJobsParams{Tenant: f.tenant, Limit: 50, Recent: recent})
+		f.ok(err)
+		found := map[domain.JobID][]store.LastRun{}
+		for _, v := range views {
+			found[v.ID] = v.Recent
+			if len(v.Recent) > 0 {
+				require.Equal(t, v.Recent[0], *v.LastRun)
+			}
+		}
+		return found
+	}
+	for recent, n := range map[int]int{0: store.RecentRuns, 3: 3, store.MostRecentRuns: len(want)} {
+		found := list(recent)
+		require.Equal(t, want[:n], ids(found[j.ID]))
+		require.Equal(t, domain.Failed, found[other.ID][0].State)
+		require.Len(t, found[other.ID], 1)
+		require.Empty(t, found[none.ID])
+	}
+	of, err := f.s.ListRecentRuns(f.ctx, f.tenant, j.ID, store.MostRecentRuns)
+	f.ok(err)
+	require.Equal(t, list(store.MostRecentRuns)[j.ID], of)
+	theirs := newFixture(t, f.s)
+	of, err = f.s.ListRecentRuns(f.ctx, theirs.tenant, j.ID, 5)
+	f.ok(err)
+	require.Empty(t, of)
+}
+
+// testRecentRunsMeasured: durations, starts and messages are those of the runs themselves.
+func testRecentRunsMeasured(t *testing.T, f *fixture) {
+	j := f.job(func(s *domain.JobSpec) { s.Retry.MaxAttempts = 2; s.Retry.Delay = time.Millisecond })
+	newest := func() store.LastRun {
+		list, err := f.s.ListRecentRuns(f.ctx, f.tenant, j.ID, 1)
+		f.ok(err)
+		require.Len(t, list, 1)
+		return list[0]
+	}
+	e := f.runAt(j, f.now().Add(-3*time.Minute))
+	require.Equal(t, []any{time.Duration(-1), time.Time{}}, []any{newest().Took, newest().FirstStartAt})
+	f.finish(f.start(e), domain.OutcomeSucceeded)
+	same := func(r store.LastRun) {
+		t.Helper()
+		view, err := f.s.FindExecution(f.ctx, f.tenant, r.ID)
+		f.ok(err)
+		took, ok := view.Duration()
+		require.True(t, ok)
+		first := view.FirstStartAt
+		if first.IsZero() {
+			first = view.StartedAt
+		}
+		require.Equal(t, []any{took, first, view.Cause, view.JitterMax}, []any{r.Took, r.FirstStartAt, r.Cause, r.JitterMax})
+	}
+	same(newest())
+	require.Empty(t, newest().Message)
+
+	fail := func(e domain.Execution) {
+		r := f.report(f.start(e), domain.OutcomeFailed)
+		r.Report.Error = "\n  cannot pay: " + strings.Repeat("käse ", 300)
+		_, err := f.s.FinishAttempts(f.ctx, []store.AttemptReport{r})
+		f.ok(err)
+	}
+	failed := f.runAt(j, f.now().Add(-2*time.Minute))
+	fail(failed)
+	require.Equal(t, domain.RetryWait, newest().State)
+	require.Empty(t, newest().Message, "it has not ended")
+	fail(f.find(failed))
+	r := newest()
+	require.Equal(t, domain.Failed, r.State)
+	same(r)
+	require.Equal(t, domain.ShortError(f.find(failed).Error), r.Message)
+	require.True(t, strings.HasPrefix(r.Message, "cannot pay: käse"))
+	require.LessOrEqual(t, len(r.Message), domain.ShortErrorBytes)
 }

@@ -91,6 +91,7 @@ export const runs = {
     pageOrder: 'Each page by fire time; the pages by when their runs were written.',
     lateness: 'Lateness',
     duration: 'Duration',
+    message: 'Message',
     attempt: 'Attempt',
     ofJob: 'Only job {{name}}',
     ofInstance: 'Only instance {{name}}',

@@ -93,6 +93,7 @@ export const runs: typeof en = {
     pageOrder: '页内按触发时间排序；各页按执行记录写入的先后排列。',
     lateness: '延迟',
     duration: '耗时',
+    message: '消息',
     attempt: '尝试',
     ofJob: '仅任务 {{name}}',
     ofInstance: '仅实例 {{name}}',

@@ -291,7 +291,7 @@ func (s *Catalogue) ListDeclaredJobs(ctx context.Context, tenant domain.TenantID
 		err := g.Where("tenant_id = ? AND declared_by = ? AND state <> ?", int64(tenant), int64(executor), int64(domain.JobDeleted)).
 			Order("id").Find(&rows).Error
 		if err == nil {
-			views, err = s.jobViews(ctx, q, rows, s.specs.Load)
+			views, err = s.jobViews(ctx, q, rows, store.RecentRuns, s.specs.Load)
 		}
 		return err
 	})
@@ -306,7 +306,7 @@ func (s *Catalogue) FindDeclaredJob(ctx context.Context, tenant domain.TenantID,
 		if err != nil {
 			return err
 		}
-		views, err := s.jobViews(ctx, q, []record.JobRow{row}, s.specs.Load)
+		views, err := s.jobViews(ctx, q, []record.JobRow{row}, store.RecentRuns, s.specs.Load)
 		if err == nil {
 			view = views[0]
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -31,7 +30,7 @@ func (s *Jobs) findJob(ctx context.Context, step, where string, args ...any) (vi
 		if err := g.Where(where, args...).Take(&row).Error; err != nil {
 			return err
 		}
-		views, err := s.jobViews(ctx, q, []record.JobRow{row}, s.specs.Load)
+		views, err := s.jobViews(ctx, q, []record.JobRow{row}, store.RecentRuns, s.specs.Load)
 		if err == nil {
 			view = views[0]
 		}
@@ -75,7 +74,7 @@ func (s *Jobs) ListJobs(ctx context.Context, p store.ListJobsParams) (views []st
 		if err := g.Order(order.by).Limit(record.PageSize(p.Limit)).Find(&rows).Error; err != nil {
 			return err
 		}
-		views, err = s.jobViews(ctx, q, rows, s.specs.LoadLight)
+		views, err = s.jobViews(ctx, q, rows, cmp.Or(p.Recent, store.RecentRuns), s.specs.LoadLight)
 		return err
 	})
 	return views, err
@@ -146,8 +145,9 @@ func jobConditions(name, label, owner string) (out []condition) {
 // loadSpecs is record.SpecCache.Load, or LoadLight for lists.
 type loadSpecs func(context.Context, db.Querier, []record.RevisionKey) (map[record.RevisionKey]record.CachedSpec, error)
 
-// jobViews adds to jobs what stands in other tables, one query per table.
-func (s *shared) jobViews(ctx context.Context, q db.Querier, rows []record.JobRow, load loadSpecs) ([]store.JobView, error) {
+// jobViews adds to jobs what stands in other tables, one query per table, and the newest
+// recent runs of each.
+func (s *shared) jobViews(ctx context.Context, q db.Querier, rows []record.JobRow, recent int, load loadSpecs) ([]store.JobView, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -173,7 +173,7 @@ func (s *shared) jobViews(ctx context.Context, q db.Querier, rows []record.JobRo
 	if err != nil {
 		return nil, err
 	}
-	recent, err := s.recentRuns(ctx, q, ids)
+	newest, err := s.recentRuns(ctx, q, rows[0].TenantID, ids, recent, specs)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (s *shared) jobViews(ctx context.Context, q db.Querier, rows []record.JobRo
 			spec = r.Unreadable(s.specs.Why(keys[i]))
 		}
 		views[i] = store.JobView{
-			Job: r.Job(spec), ExecutorName: names[r.ExecutorID], NextFireAt: db.Instant(next[r.ID]), AwaitsRun: awaits[r.ID], Recent: recent[r.ID],
+			Job: r.Job(spec), ExecutorName: names[r.ExecutorID], NextFireAt: db.Instant(next[r.ID]), AwaitsRun: awaits[r.ID], Recent: newest[r.ID],
 			Waiting: piles[r.ID].waiting, PilesUp: piles[r.ID].up,
 		}
 		if len(views[i].Recent) > 0 {
@@ -203,37 +203,6 @@ func (s *shared) jobViews(ctx context.Context, q db.Querier, rows []record.JobRo
 		}
 	}
 	return views, nil
-}
-
-// recentRuns finds each job's newest runs whose fire time has come: a few steps in
-// the unique index per job.
-func (s *shared) recentRuns(ctx context.Context, q db.Querier, jobs []int64) (map[int64][]store.LastRun, error) {
-	out := map[int64][]store.LastRun{}
-	for part := range slices.Chunk(jobs, 200) {
-		var terms []string
-		for _, id := range part {
-			terms = append(terms, s.Dialect.Bounded(fmt.Sprintf(
-				"SELECT job_id, id, state, fire_at, finished_at FROM executions%s WHERE job_id = %d AND fire_at <= %s AND parent_id = 0 ORDER BY fire_at DESC LIMIT %d",
-				s.Dialect.ByIndex("uq_executions_occurrence"), id, s.Dialect.ClockNow(), store.RecentRuns)))
-		}
-		err := db.Query(ctx, q, func(rows *sql.Rows) error {
-			var job, id, state, fireAt, finishedAt int64
-			err := rows.Scan(&job, &id, &state, &fireAt, &finishedAt)
-			out[job] = append(out[job], store.LastRun{
-				ID: domain.ExecutionID(id), State: domain.State(state), FireAt: db.Instant(fireAt), FinishedAt: db.Instant(finishedAt),
-			})
-			return err
-		}, strings.Join(terms, " UNION ALL "))
-		if err != nil {
-			return nil, err
-		}
-	}
-	for _, list := range out { // the parts of a UNION come in any order
-		slices.SortFunc(list, func(a, b store.LastRun) int {
-			return cmp.Or(b.FireAt.Compare(a.FireAt), cmp.Compare(b.ID, a.ID))
-		})
-	}
-	return out, nil
 }
 
 func (s *Jobs) ListRevisions(ctx context.Context, p store.ListRevisionsParams) (out store.Page[store.Revision], err error) {
@@ -380,7 +349,7 @@ func (s *Jobs) ListNextFires(ctx context.Context, tenant domain.TenantID, reach 
 		if err != nil {
 			return err
 		}
-		views, err = s.jobViews(ctx, q, rows, s.specs.LoadLight)
+		views, err = s.jobViews(ctx, q, rows, store.RecentRuns, s.specs.LoadLight)
 		return err
 	})
 	return views, err

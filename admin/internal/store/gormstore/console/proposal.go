@@ -168,7 +168,7 @@ func (s *Catalogue) livingJobs(ctx context.Context, q db.Querier, where string, 
 	if err != nil {
 		return nil, err
 	}
-	return s.jobViews(ctx, q, rows, s.specs.Load)
+	return s.jobViews(ctx, q, rows, store.RecentRuns, s.specs.Load)
 }
 
 func (s *Catalogue) DeclineProposal(ctx context.Context, tenant domain.TenantID, id int64, hash, by string) error {

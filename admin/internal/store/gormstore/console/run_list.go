@@ -306,10 +306,13 @@ func (s *Runs) FirstStarts(ctx context.Context, q db.Querier, list []*record.Exe
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	out, err := db.Pairs[int64, int64](ctx, q,
-		"SELECT execution_id, MIN(started_at) FROM attempts"+s.Dialect.ByPrimary()+" WHERE execution_id IN ("+db.IDList(ids)+") AND tenant_id = ? AND started_at > 0 GROUP BY execution_id",
-		list[0].TenantID)
-	return out, err
+	return s.firstStarts(ctx, q, list[0].TenantID, ids)
+}
+
+func (s *shared) firstStarts(ctx context.Context, q db.Querier, tenant int64, runs []int64) (map[int64]int64, error) {
+	return db.Pairs[int64, int64](ctx, q,
+		"SELECT execution_id, MIN(started_at) FROM attempts"+s.Dialect.ByPrimary()+" WHERE execution_id IN ("+db.IDList(runs)+") AND tenant_id = ? AND started_at > 0 GROUP BY execution_id",
+		tenant)
 }
 
 func (s *Runs) ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (out []domain.Attempt, err error) {

@@ -12,7 +12,10 @@ import (
 
 // FindJob takes an id or a name. A list leaves the input out.
 func FindJob(ctx context.Context, s *Session, word string) (apiclient.Doc[apiclient.Job], error) {
-	return Find(ctx, "job", word, s.GetJob, func() ([]apiclient.Doc[apiclient.Job], error) {
+	get := func(ctx context.Context, id string, edits ...apiclient.Edit) (apiclient.Doc[apiclient.Job], error) {
+		return s.GetJob(ctx, id, apiclient.GetJobParams{}, edits...)
+	}
+	return Find(ctx, "job", word, get, func() ([]apiclient.Doc[apiclient.Job], error) {
 		return apiclient.List[apiclient.Job](ctx, 0, s.ListJobs, apiclient.ListJobsParams{Q: word, Kind: "all"})
 	}, func(j apiclient.Job) (id, name string) { return j.ID, j.Name })
 }

@@ -24,7 +24,7 @@ var (
 		"priority", "logLevel", "owner", "alert", "sharding", "state",
 	}
 	readOnly = []string{
-		"id", "kind", "pauseNote", "pausedBy", "pausedAt", "source", "declared", "revision", "nextFireAt", "neverFires", "awaitsRun", "lastRun", "recentRuns", "waiting", "pilesUp", "executorOnline",
+		"id", "kind", "pauseNote", "pausedBy", "pausedAt", "source", "declared", "revision", "nextFireAt", "neverFires", "awaitsRun", "lastRun", "recentRuns", "stats7d", "waiting", "pilesUp", "executorOnline",
 		"createdAt", "updatedAt", "createdBy", "updatedBy",
 	}
 )

@@ -1,0 +1,59 @@
+import i18next from 'i18next'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Schedule } from '../src/api/types'
+import { en } from '../src/i18n/en'
+import { zh } from '../src/i18n/zh'
+import { shortSchedule, zoneCity } from '../src/lib/shortSchedule'
+
+beforeAll(() => i18next.init({ lng: 'en', resources: { en: { translation: en }, zh: { translation: zh } }, interpolation: { escapeValue: false } }))
+
+const both = (schedule: Schedule) => (['en', 'zh'] as const).map((lang) => shortSchedule(schedule, i18next.getFixedT(lang), lang))
+const cron = (expr: string, dialect: Schedule['dialect'] = 'standard', zone = 'Europe/Berlin'): Schedule => ({ kind: 'cron', expr, dialect, zone })
+
+describe('cron', () => {
+  it.each([
+    ['0 2 * * *', 'daily 02:00 Berlin', '每天 02:00 Berlin'],
+    ['30 4,16 * * *', 'daily 04:30, 16:30 Berlin', '每天 04:30, 16:30 Berlin'],
+    ['@daily', 'daily 00:00 Berlin', '每天 00:00 Berlin'],
+    ['*/5 * * * *', 'every 5 min', '每 5 分钟'],
+    ['* * * * *', 'every minute', '每分钟'],
+    ['0 * * * *', 'hourly', '每小时'],
+    ['@hourly', 'hourly', '每小时'],
+    ['20 * * * *', 'hourly :20', '每小时 :20'],
+    ['0 */6 * * *', 'every 6 h', '每 6 小时'],
+    ['0 9 * * 1-5', 'Mon–Fri 09:00 Berlin', '周一–周五 09:00 Berlin'],
+    ['0 9 * * MON,WED,7', 'Mon, Wed, Sun 09:00 Berlin', '周一, 周三, 周日 09:00 Berlin'],
+    ['*/15 * * * 1-5', 'Mon–Fri every 15 min Berlin', '周一–周五 每 15 分钟 Berlin'],
+    ['0 3 1 * *', 'monthly on day 1 03:00 Berlin', '每月 1 日 03:00 Berlin'],
+    ['0 3 L * *', 'last day of the month 03:00 Berlin', '每月最后一天 03:00 Berlin'],
+    ['0 0 1 JAN *', '1 Jan 00:00 Berlin', '1月1日 00:00 Berlin'],
+  ])('%s', (expr, english, chinese) => expect(both(cron(expr))).toEqual([english, chinese]))
+
+  it('reads seconds and the days of Quartz', () => {
+    expect(both(cron('*/10 * * * * *', 'seconds'))).toEqual(['every 10 s', '每 10 秒'])
+    expect(both(cron('15 * * * * *', 'seconds'))[0]).toBe('every minute')
+    expect(both(cron('0 0 9 ? * 2-6', 'quartz'))[0]).toBe('Mon–Fri 09:00 Berlin')
+    expect(both(cron('0 30 2 ? * MON-FRI *', 'quartz', 'America/New_York'))[0]).toBe('Mon–Fri 02:30 New York')
+    expect(both(cron('5 30 2 * * *', 'seconds', 'UTC'))[0]).toBe('daily 02:30:05 UTC')
+  })
+
+  it.each(['7/13 9-17 * * *', '*/7 * * * *', '0 0 1-7 * 1', '0 2 * 1,7 *', '0 1,2,3,4 * * *', '0 0 * * 5#2', '0 0 0 * * ? 2027', 'nonsense', ''])('has no short form of %s', (expr) => {
+    expect(both(cron(expr))).toEqual([undefined, undefined])
+  })
+})
+
+it('says the other kinds', () => {
+  const zone = 'Asia/Shanghai'
+  expect(both({ kind: 'none', zone })).toEqual(['on demand only', '仅按需运行'])
+  expect(both({ kind: 'fixed_rate', every: '5m0s', zone })).toEqual(['every 5 min', '每 5 分钟'])
+  expect(both({ kind: 'fixed_rate', every: '1h', zone })).toEqual(['hourly', '每小时'])
+  expect(both({ kind: 'fixed_rate', every: '90s', zone })[0]).toBe('every 90 s')
+  expect(both({ kind: 'fixed_delay', every: '30s', zone })).toEqual(['30 s after each end', '每次结束后 30 秒'])
+  expect(both({ kind: 'once', at: '2026-12-01T01:00:00Z', zone })).toEqual(['once 2026-12-01 09:00 Shanghai', '一次 2026-12-01 09:00 Shanghai'])
+  expect(both({ kind: 'instants', instants: ['2026-12-01T01:00:00Z'], zone })[0]).toBe('1 instant')
+  expect(both({ kind: 'daily_window', windowFrom: '09:00', windowTo: '17:00', every: '15m', zone })[0]).toBe('09:00–17:00 Shanghai every 15 min')
+})
+
+it('names the city of a zone', () => {
+  expect(['Europe/Berlin', 'UTC', 'America/Argentina/Buenos_Aires'].map(zoneCity)).toEqual(['Berlin', 'UTC', 'Buenos Aires'])
+})
