@@ -81,6 +81,6 @@ func TestMistakesInDocuments(t *testing.T) {
 	require.Equal(t, []string{
 		"body.documents[1].kind", "body.documents[2].spec.zone", "body.documents[3].spec.holiday", "body.documents[4].name", "body.documents[5].apiVersion", "body.documents[6].name",
 	}, at)
-	require.Regexp(t, "use Tenant, Executor, Calendar, Script, ", p.Errors[0].Message)
+	require.Regexp(t, "use Tenant, Executor, Calendar, ", p.Errors[0].Message)
 	w.call("acme/viewer", "GET", "/calendars/good", nil).problem(404, "not_found")
 }
