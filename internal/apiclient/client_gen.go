@@ -5492,6 +5492,9 @@ type SendRetryWrite struct {
 
 // SessionUser defines model for SessionUser.
 type SessionUser struct {
+	// Executors Names of the executors that the role is bound to; empty: the whole tenant
+	Executors []string `json:"executors"`
+
 	// ID Id of the user, or of the API key
 	ID string `json:"id"`
 

@@ -204,13 +204,13 @@ const cursorSearch = (raw: Record<string, unknown>): { cursor?: string } =>
   typeof raw.cursor === 'string' && raw.cursor ? { cursor: raw.cursor } : {}
 
 const alerts = createRoute({
-  staticData: { needs: 'viewer' },
+  staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/alerts',
   component: page(() => import('./pages/AlertsPage'), 'AlertsPage'),
 })
 const incidents = createRoute({
-  staticData: { needs: 'viewer' },
+  staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => alerts,
   path: '/',
   validateSearch: incidentsSearch,
@@ -218,152 +218,152 @@ const incidents = createRoute({
 })
 const rulesPage = () => import('./pages/AlertRulesPage')
 const alertRules = createRoute({
-  staticData: { needs: 'viewer' },
+  staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => alerts,
   path: '/rules',
   component: page(rulesPage, 'AlertRulesTab'),
 })
 const alertRuleNew = createRoute({
-  staticData: { needs: 'editor' },
+  staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
   path: '/alerts/rules/new',
   component: page(rulesPage, 'AlertRuleNewPage'),
 })
 const alertRule = createRoute({
-  staticData: { needs: 'editor' },
+  staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
   path: '/alerts/rules/$ruleId',
   component: page(rulesPage, 'AlertRuleEditPage'),
 })
 const channelsPage = () => import('./pages/AlertChannelsPage')
 const alertChannels = createRoute({
-  staticData: { needs: 'viewer' },
+  staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => alerts,
   path: '/channels',
   component: page(channelsPage, 'AlertChannelsTab'),
 })
 const alertChannelNew = createRoute({
-  staticData: { needs: 'editor' },
+  staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
   path: '/alerts/channels/new',
   component: page(channelsPage, 'AlertChannelNewPage'),
 })
 const alertChannel = createRoute({
-  staticData: { needs: 'editor' },
+  staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
   path: '/alerts/channels/$channelId',
   component: page(channelsPage, 'AlertChannelEditPage'),
 })
 const silences = createRoute({
-  staticData: { needs: 'viewer' },
+  staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => alerts,
   path: '/silences',
   validateSearch: (raw: Record<string, unknown>): { over?: '1' } => (raw.over === '1' ? { over: '1' } : {}),
   component: page(() => import('./pages/SilencesPage'), 'SilencesTab'),
 })
 const deliveries = createRoute({
-  staticData: { needs: 'viewer' },
+  staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => alerts,
   path: '/deliveries',
   validateSearch: deliveriesSearch,
   component: page(() => import('./pages/DeliveriesPage'), 'DeliveriesTab'),
 })
 const incident = createRoute({
-  staticData: { needs: 'viewer' },
+  staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/alerts/incidents/$incidentId',
   validateSearch: cursorSearch,
   component: page(() => import('./pages/IncidentPage'), 'IncidentPage'),
 })
 const calendars = createRoute({
-  staticData: { needs: 'viewer' },
+  staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/calendars',
   validateSearch: cursorSearch,
   component: page(() => import('./pages/CalendarsPage'), 'CalendarsPage'),
 })
 const calendarNew = createRoute({
-  staticData: { needs: 'editor' },
+  staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
   path: '/calendars/new',
   component: page(() => import('./pages/CalendarEditPage'), 'CalendarNewPage'),
 })
 const calendar = createRoute({
-  staticData: { needs: 'viewer' },
+  staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/calendars/$calendarId',
   component: page(() => import('./pages/CalendarPage'), 'CalendarPage'),
 })
 const calendarEdit = createRoute({
-  staticData: { needs: 'editor' },
+  staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
   path: '/calendars/$calendarId/edit',
   component: page(() => import('./pages/CalendarEditPage'), 'CalendarEditPage'),
 })
 const scripts = createRoute({
-  staticData: { needs: 'viewer' },
+  staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/scripts',
   validateSearch: cursorSearch,
   component: page(() => import('./pages/ScriptsPage'), 'ScriptsPage'),
 })
 const scriptNew = createRoute({
-  staticData: { needs: 'scripter' },
+  staticData: { needs: 'scripter', whole: true },
   getParentRoute: () => app,
   path: '/scripts/new',
   component: page(() => import('./pages/ScriptEditPage'), 'ScriptNewPage'),
 })
 const script = createRoute({
-  staticData: { needs: 'viewer' },
+  staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/scripts/$scriptId',
   component: page(() => import('./pages/ScriptPage'), 'ScriptPage'),
 })
 const scriptEdit = createRoute({
-  staticData: { needs: 'scripter' },
+  staticData: { needs: 'scripter', whole: true },
   getParentRoute: () => app,
   path: '/scripts/$scriptId/edit',
   component: page(() => import('./pages/ScriptEditPage'), 'ScriptEditPage'),
 })
 const connections = createRoute({
-  staticData: { needs: 'viewer' },
+  staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/connections',
   validateSearch: cursorSearch,
   component: page(() => import('./pages/ConnectionsPage'), 'ConnectionsPage'),
 })
 const connectionNew = createRoute({
-  staticData: { needs: 'editor' },
+  staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
   path: '/connections/new',
   component: page(() => import('./pages/ConnectionEditPage'), 'ConnectionNewPage'),
 })
 const connection = createRoute({
-  staticData: { needs: 'viewer' },
+  staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/connections/$connectionId',
   component: page(() => import('./pages/ConnectionPage'), 'ConnectionPage'),
 })
 const connectionEdit = createRoute({
-  staticData: { needs: 'editor' },
+  staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
   path: '/connections/$connectionId/edit',
   component: page(() => import('./pages/ConnectionEditPage'), 'ConnectionEditPage'),
 })
 const limits = createRoute({
-  staticData: { needs: 'viewer' },
+  staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/limits',
   component: page(() => import('./pages/LimitsPage'), 'LimitsPage'),
 })
 const cluster = createRoute({
-  staticData: { needs: 'viewer' },
+  staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/cluster',
   component: page(() => import('./pages/ClusterPage'), 'ClusterPage'),
 })
 const users = createRoute({
-  staticData: { needs: 'admin' },
+  staticData: { needs: 'admin', whole: true },
   getParentRoute: () => app,
   path: '/settings/users',
   component: page(() => import('./pages/UsersPage'), 'UsersPage'),
@@ -375,7 +375,7 @@ const invitations = createRoute({
   component: lazyRouteComponent(() => import('./pages/InvitationsPage'), 'InvitationsPage'),
 })
 const apiKeys = createRoute({
-  staticData: { needs: 'admin' },
+  staticData: { needs: 'admin', whole: true },
   getParentRoute: () => app,
   path: '/settings/api-keys',
   component: page(() => import('./pages/ApiKeysPage'), 'ApiKeysPage'),
@@ -476,5 +476,7 @@ declare module '@tanstack/react-router' {
   /** Every route says who may see its page, or it does not compile. */
   interface StaticDataRouteOption {
     needs: Needs
+    /** Not for people whose role is bound to executors. */
+    whole?: true
   }
 }

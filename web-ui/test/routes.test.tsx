@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Login } from '../src/api/types'
-import { allows, type Needs } from '../src/components/Permitted'
+import { allows, isBound, type Needs } from '../src/components/Permitted'
 import { router } from '../src/router'
 
 const roles = ['viewer', 'operator', 'editor', 'scripter', 'admin'] as const
@@ -29,6 +29,14 @@ const restricted: Record<string, Needs> = {
 const open = ['/login', '/docs', '/password', '/invitations']
 
 const session = (role: (typeof roles)[number], platformAdmin = false) => ({ user: { role, platformAdmin } }) as unknown as Login
+
+test('pages of the whole tenant are not for people whose role is bound to executors', () => {
+  const kept = Object.values(router.routesByPath).filter((one) => !one.options.staticData?.whole).map((one) => one.fullPath as string)
+  expect(kept.filter((path) => /^\/(overview|jobs|runs|timers|executors)/.test(path)).length).toBeGreaterThan(12)
+  expect(kept.filter((path) => !/^\/($|overview|jobs|runs|timers|executors|login|docs|password|invitations|settings\/tenants)/.test(path))).toEqual([])
+  expect(isBound({ user: { executors: ['shop'] } } as unknown as Login)).toBe(true)
+  expect(isBound({ user: { executors: [] } } as unknown as Login)).toBe(false)
+})
 
 describe('who may see a page', () => {
   const pages = Object.values(router.routesByPath)

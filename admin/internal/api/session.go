@@ -18,6 +18,8 @@ type SessionUser struct {
 	Role               string `json:"role" doc:"In the session's tenant: viewer, operator, editor, scripter or admin. API keys may also have caller, timer and manager, or several joined by +"`
 	PlatformAdmin      bool   `json:"platformAdmin" doc:"May manage all tenants"`
 	MustChangePassword bool   `json:"mustChangePassword" doc:"Until then only /me, /auth/password and /auth/logout answer"`
+	// Executors is empty for the whole tenant.
+	Executors []string `json:"executors" doc:"Names of the executors that the role is bound to; empty: the whole tenant"`
 }
 
 // Login is a session's begin or renewal.
@@ -112,7 +114,7 @@ func (ss *sessions) loginAnswer(ctx context.Context, s auth.Session) *loginOutpu
 func sessionUser(id auth.Identity) SessionUser {
 	u := SessionUser{
 		ID: id.User.String(), Username: id.Name, Role: string(id.Role),
-		PlatformAdmin: id.PlatformAdmin, MustChangePassword: id.MustChangePassword,
+		PlatformAdmin: id.PlatformAdmin, MustChangePassword: id.MustChangePassword, Executors: web.EmptyIfNil(id.Scope.Executors),
 	}
 	if id.Kind == auth.KindAPIKey {
 		u.ID, u.Username = domain.UserID(id.APIKey).String(), id.Actor()

@@ -3,9 +3,7 @@ package forecast
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
@@ -108,14 +106,11 @@ func TestClashes(t *testing.T) {
 	require.Equal(t, []Clash{{2, 3}, {1, 3}, {0, 0}}, got)
 }
 
-// TestMeasureWeek prints how long the answers take for a week by hours, and the memory of the
-// cache, with CARILLON_FIRES jobs.
-func TestMeasureWeek(t *testing.T) {
-	n, err := strconv.Atoi(os.Getenv("CARILLON_FIRES"))
-	if err != nil {
-		t.Skip("CARILLON_FIRES is the number of jobs")
-	}
-	kinds := map[string]func(i int) domain.ScheduleSpec{
+// BenchmarkWeek counts a week of 10,000 jobs by hours: the first answer, and the next ones from
+// the cache.
+func BenchmarkWeek(b *testing.B) {
+	const n = 10_000
+	for name, kind := range map[string]func(i int) domain.ScheduleSpec{
 		"every minute": func(int) domain.ScheduleSpec { return cron("* * * * *") },
 		"rate of a minute, each with its anchor": func(i int) domain.ScheduleSpec {
 			return domain.ScheduleSpec{Kind: domain.ScheduleFixedRate, Every: time.Minute, Anchor: monday.Add(time.Duration(i) * time.Second)}
@@ -125,23 +120,30 @@ func TestMeasureWeek(t *testing.T) {
 			s.EndAt = monday.AddDate(1, 0, 0).Add(time.Duration(i) * time.Second)
 			return s
 		},
-	}
-	for name, kind := range kinds {
+	} {
 		m := &memory{}
 		for i := range n {
 			m.jobs = append(m.jobs, kind(i))
 		}
-		f := New(m)
-		before := heap()
-		for _, which := range []string{"first", "second"} {
-			begin := time.Now()
-			got, err := f.Count(t.Context(), Params{From: monday, To: monday.AddDate(0, 0, 7), Bucket: time.Hour, Listed: 100})
-			require.NoError(t, err)
-			t.Logf("%d jobs, %s: %s answer after %s, %d fires", n, name, which, time.Since(begin).Round(time.Millisecond), got.Fires)
+		count := func(f *Forecaster) {
+			_, err := f.Count(b.Context(), Params{From: monday, To: monday.AddDate(0, 0, 7), Bucket: time.Hour, Listed: 100})
+			require.NoError(b, err)
 		}
-		values, bytes := f.cache.values.Held()
-		t.Logf("%d values in the cache, %d KiB counted, %d KiB of heap", values, bytes>>10, (heap()-before)>>10)
-		runtime.KeepAlive(f)
+		b.Run(name+"/first", func(b *testing.B) {
+			for b.Loop() {
+				count(New(m))
+			}
+		})
+		b.Run(name+"/next", func(b *testing.B) {
+			f := New(m)
+			before := heap()
+			count(f)
+			b.ReportMetric(float64(heap()-before), "heap-bytes")
+			for b.Loop() {
+				count(f)
+			}
+			runtime.KeepAlive(f)
+		})
 	}
 }
 

@@ -35,8 +35,8 @@ function issue(user, tenant, res) {
   const cookie = randomBytes(12).toString('hex')
   cookies.set(cookie, { user, tenant })
   res.setHeader('Set-Cookie', `carillon_refresh=${cookie}; HttpOnly; SameSite=Strict; Path=/api/v1/auth`)
-  const { id, username, role, platformAdmin, mustChangePassword } = user
-  return { accessToken: token, expiresAt: d.iso(expires), user: { id, username, role, platformAdmin, mustChangePassword }, tenant: { id: tenant.id, name: tenant.name } }
+  const { id, username, role, platformAdmin, mustChangePassword, executors: [] } = user
+  return { accessToken: token, expiresAt: d.iso(expires), user: { id, username, role, platformAdmin, mustChangePassword, executors: [] }, tenant: { id: tenant.id, name: tenant.name } }
 }
 
 const page = (items, query) => {
@@ -92,7 +92,7 @@ const routes = [
   ['POST', '/auth/password', ({ body, user }) => {
     if (user.password !== body.current) throw new Refusal(401, 'unauthenticated', 'the current password is wrong')
     if (body.new.length < 12) throw new Refusal(422, 'validation_failed', 'too short', { errors: [{ location: 'body.new', message: 'at least 12 characters' }] })
-    Object.assign(user, { password: body.new, mustChangePassword: false })
+    Object.assign(user, { password: body.new, mustChangePassword: false, executors: [] })
   }],
   ['POST', '/auth/tenant', ({ body, user, res }) => issue(user, byId(d.tenants, body.tenant), res)],
   ['GET', '/me', ({ user, tenant }) => ({ user, tenant, tenants: d.tenants.map((t) => ({ id: t.id, name: t.name, role: user.role })), permissions: [], kind: 'user' })],

@@ -9291,6 +9291,8 @@ export interface components {
             maxSends?: number;
         };
         SessionUser: {
+            /** @description Names of the executors that the role is bound to; empty: the whole tenant */
+            executors: string[];
             /** @description Id of the user, or of the API key */
             id: string;
             /** @description Until then only /me, /auth/password and /auth/logout answer */

@@ -22,7 +22,12 @@ export function allows(session: Session, needs: Needs): boolean {
   }
 }
 
+/** Whether the role is bound to executors: the server answers such a person of these only. */
+export const isBound = (session: Session): boolean => (session?.user.executors?.length ?? 0) > 0
+
 export function Permitted({ children }: { children: ReactNode }) {
+  const session = useSession()
   const needs = useMatches({ select: (matches) => matches.at(-1)?.staticData.needs ?? 'anyone' })
-  return allows(useSession(), needs) ? children : <NotAllowed />
+  const whole = useMatches({ select: (matches) => matches.at(-1)?.staticData.whole ?? false })
+  return allows(session, needs) && !(whole && isBound(session)) ? children : <NotAllowed />
 }

@@ -34,7 +34,7 @@ import { Banners } from './Banners'
 import { Bell } from './Bell'
 import { useCan, useConnection, useSession, useShowError } from './hooks'
 import { MenuButton } from './MenuButton'
-import { Permitted } from './Permitted'
+import { isBound, Permitted } from './Permitted'
 import { LanguageMenu, ThemeMenu, TimesMenu } from './Preferences'
 import { InShell } from './RouteStates'
 
@@ -42,29 +42,29 @@ const NavDrawer = lazy(() => loadChunk(() => import('./NavDrawer')))
 const SearchDialog = lazy(() => loadChunk(() => import('./SearchDialog')))
 const OtherTenant = lazy(() => loadChunk(() => import('./OtherTenant')))
 
-type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'timers' | 'executors' | 'calendars' | 'scripts' | 'connections' | 'limits' | 'alerts' | 'cluster' | 'users' | 'apiKeys' | 'tenants'; needs?: 'operator' }
+type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'timers' | 'executors' | 'calendars' | 'scripts' | 'connections' | 'limits' | 'alerts' | 'cluster' | 'users' | 'apiKeys' | 'tenants'; needs?: 'operator'; whole?: true }
 
 const MAIN: Item[] = [
   { to: '/overview', icon: <DashboardOutlined />, key: 'overview' },
   { to: '/jobs', icon: <ScheduleOutlined />, key: 'jobs' },
   { to: '/runs', icon: <HistoryOutlined />, key: 'runs' },
-  { to: '/calendars', icon: <CalendarOutlined />, key: 'calendars' },
+  { to: '/calendars', icon: <CalendarOutlined />, key: 'calendars', whole: true },
   { to: '/executors', icon: <ClusterOutlined />, key: 'executors' },
   { to: '/timers', icon: <ClockCircleOutlined />, key: 'timers', needs: 'operator' },
-  { to: '/alerts', icon: <BellOutlined />, key: 'alerts' },
+  { to: '/alerts', icon: <BellOutlined />, key: 'alerts', whole: true },
 ]
 
 function useSettings(): Item[] {
   const admin = useCan('admin')
   const platform = useSession()?.user.platformAdmin ?? false
   return [
-    { to: '/scripts', icon: <CodeOutlined />, key: 'scripts' },
-    { to: '/connections', icon: <ApiOutlined />, key: 'connections' },
-    { to: '/limits', icon: <ControlOutlined />, key: 'limits' },
+    { to: '/scripts', icon: <CodeOutlined />, key: 'scripts', whole: true },
+    { to: '/connections', icon: <ApiOutlined />, key: 'connections', whole: true },
+    { to: '/limits', icon: <ControlOutlined />, key: 'limits', whole: true },
     ...(admin ? [{ to: '/settings/users', icon: <TeamOutlined />, key: 'users' } as const] : []),
     ...(admin ? [{ to: '/settings/api-keys', icon: <KeyOutlined />, key: 'apiKeys' } as const] : []),
     ...(platform ? [{ to: '/settings/tenants', icon: <SwapOutlined />, key: 'tenants' } as const] : []),
-    { to: '/cluster', icon: <ApartmentOutlined />, key: 'cluster' },
+    { to: '/cluster', icon: <ApartmentOutlined />, key: 'cluster', whole: true },
   ]
 }
 
@@ -72,9 +72,10 @@ function NavLinks({ onGo }: { onGo?: () => void }) {
   const { t } = useTranslation()
   const settings = useSettings()
   const operator = useCan('operator')
+  const bound = isBound(useSession())
   const group = (items: Item[]) => (
     <ul className="nav">
-      {items.map((item) => (
+      {items.filter((item) => !(bound && item.whole)).map((item) => (
         <li key={item.key}>
           <Link to={item.to} activeOptions={{ includeSearch: false }} onClick={onGo}>
             <span aria-hidden="true">{item.icon}</span>
@@ -87,7 +88,7 @@ function NavLinks({ onGo }: { onGo?: () => void }) {
   return (
     <nav aria-label={t('nav.main')}>
       {group(operator ? MAIN : MAIN.filter((item) => item.needs === undefined))}
-      <div className="nav-title">{t('nav.settings')}</div>
+      {(!bound || settings.some((item) => !item.whole)) && <div className="nav-title">{t('nav.settings')}</div>}
       {group(settings)}
     </nav>
   )
