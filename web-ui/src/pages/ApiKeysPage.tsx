@@ -105,13 +105,15 @@ const fieldOfKey = ([first = '']: string[]) => [FIELDS[first] ?? first]
 
 const ROLES: KeyRole[] = ['caller', 'timer', 'viewer', 'manager', 'operator', 'editor', 'scripter', 'admin']
 
+const FIRST_ROLES: KeyRole[] = ['operator']
+
 function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
   const { t } = useTranslation()
   const showError = useShowError()
   const expiry = useExpiryOptions()
   const [form] = Form.useForm<Fields>()
   const [busy, setBusy] = useState(false)
-  const roles = Form.useWatch('roles', form) ?? []
+  const roles = Form.useWatch('roles', form) ?? FIRST_ROLES // not known before the form is drawn
   const submit = async (fields: Fields) => {
     setBusy(true)
     try {
@@ -131,7 +133,7 @@ function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
   }
   return (
     <Dialog title={t('keys.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={() => onClose()}>
-      <Form form={form} layout="vertical" initialValues={{ roles: ['operator'], days: 365 }} onFinish={submit}>
+      <Form form={form} layout="vertical" initialValues={{ roles: FIRST_ROLES, days: 365 }} onFinish={submit}>
         <Form.Item name="name" label={t('field.name')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
           <Input maxLength={64} autoComplete="off" autoFocus />
         </Form.Item>

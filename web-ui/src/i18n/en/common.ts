@@ -22,7 +22,7 @@ export const common = {
   },
   search: {
     title: 'Search',
-    open: 'Search ({{keys}})',
+    open: 'Search {{keys}}',
     label: 'Name, id or label such as team=pay',
     help: 'Type at least two characters.',
     busy: 'Searching',

@@ -24,7 +24,7 @@ export const common: typeof en = {
   },
   search: {
     title: '搜索',
-    open: '搜索（{{keys}}）',
+    open: '搜索 {{keys}}',
     label: '名称、ID 或标签，例如 team=pay',
     help: '请至少输入两个字符。',
     busy: '正在搜索',
