@@ -181,12 +181,13 @@ func (c *cache) week(tenant domain.TenantID, g *group, number int64, steps *int)
 	}
 	w := &week{}
 	begin := time.Unix(number*weekHours*3600, 0)
-	for h := int64(0); h < weekHours; h++ {
-		at, ok := g.plan.schedule.NextRun(begin.Add(time.Duration(h)*time.Hour - 1))
+	for next := begin; ; {
+		at, ok := g.plan.schedule.NextRun(next.Add(-1))
 		if !ok {
 			break
 		}
-		if h = int64(at.Sub(begin) / time.Hour); h >= weekHours {
+		h := int(at.Sub(begin) / time.Hour)
+		if h < 0 || h >= weekHours {
 			break // it does not fire any more in this week
 		}
 		hour := begin.Add(time.Duration(h) * time.Hour)
@@ -195,6 +196,7 @@ func (c *cache) week(tenant domain.TenantID, g *group, number int64, steps *int)
 			return nil, false
 		}
 		w[h] = uint16(count) // at most 36,000, by schedule.MinEvery
+		next = hour.Add(time.Hour)
 	}
 	c.values.Add(key, w, tenant, overhead+2*weekHours)
 	return w, true

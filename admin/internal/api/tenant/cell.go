@@ -113,7 +113,7 @@ func cellDocument(c *domain.Cell) *resource.Document[CellAddresses] {
 
 func cellID(name string) int64 {
 	digest := sha256.Sum256([]byte(name))
-	return int64(binary.BigEndian.Uint64(digest[:]) >> 1) //nolint:gosec // 63 bits
+	return int64(binary.BigEndian.Uint64(digest[:]) >> 1) // 63 bits
 }
 
 func (a *api) readCells(ctx context.Context, _ auth.Identity, names []string, ids []int64) ([]*resource.Document[CellAddresses], error) {

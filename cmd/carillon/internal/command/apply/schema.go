@@ -54,7 +54,7 @@ func writeSchemas(ctx context.Context, a *cli.App, s *cli.Session, dir string) e
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
 	names, choices := []string{}, []any{}
@@ -63,7 +63,7 @@ func writeSchemas(ctx context.Context, a *cli.App, s *cli.Session, dir string) e
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, k.Name+".json"), raw, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, k.Name+".json"), raw, 0o600); err != nil {
 			return err
 		}
 		names = append(names, k.Name)
@@ -78,7 +78,7 @@ func writeSchemas(ctx context.Context, a *cli.App, s *cli.Session, dir string) e
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, anyKind), append(raw, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, anyKind), append(raw, '\n'), 0o600); err != nil {
 		return err
 	}
 	a.Say("%s", fmt.Sprintf("%d schemas are in %s. A file of documents begins with: # yaml-language-server: $schema=%s", len(names), dir, filepath.Join(dir, anyKind)))
