@@ -748,7 +748,7 @@ type Blackout struct {
 
 // BulkFilter defines model for BulkFilter.
 type BulkFilter struct {
-	// Cause Runs that exist for this reason
+	// Cause Runs that exist for this reason; default of a retry: all but those that are retries themselves
 	Cause string `json:"cause,omitempty"`
 
 	// Error Part of what the handler of a run said of its failure
@@ -1209,6 +1209,9 @@ type CallbackTry struct {
 	// Callback A text is a handler of the job's own executor; an empty one is no callback
 	Callback Callback        `json:"callback"`
 	Executor *ExecutorChoice `json:"executor,omitempty"`
+
+	// On The end that the trial tells of; default: success
+	On string `json:"on,omitempty"`
 }
 
 // CancelRunInputBody defines model for CancelRunInputBody.

@@ -4262,7 +4262,7 @@ export interface components {
         };
         BulkFilter: {
             /**
-             * @description Runs that exist for this reason
+             * @description Runs that exist for this reason; default of a retry: all but those that are retries themselves
              * @enum {string}
              */
             cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer";
@@ -4707,6 +4707,11 @@ export interface components {
             callback: components["schemas"]["Callback"];
             /** @description The executor of the job. Needed for a handler of it */
             executor?: components["schemas"]["ExecutorChoice"];
+            /**
+             * @description The end that the trial tells of; default: success
+             * @enum {string}
+             */
+            on?: "success" | "failure";
         };
         CancelRunInputBody: {
             /** @description Why; the handler sees it */

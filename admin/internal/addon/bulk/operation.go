@@ -231,3 +231,9 @@ func refusal(err error) (it Item, again bool) {
 	}
 	return Item{}, true
 }
+
+// leavesRetries reports whether runs that are retries themselves are no items: the same retry
+// asked for twice does nothing the second time, also if its runs failed.
+func (o *Operation) leavesRetries() bool {
+	return o.Action == Retry && o.Filter.Cause == "" && len(o.Filter.IDs) == 0
+}

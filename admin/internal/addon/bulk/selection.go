@@ -66,7 +66,9 @@ func (s *Selection) nextRuns(ctx context.Context, o *Operation, limit int) (page
 	if len(rows) > 0 {
 		out.cursor = int64(rows[len(rows)-1].ID)
 	}
-	rows = slices.DeleteFunc(rows, func(e domain.Execution) bool { return e.ID >= domain.ExecutionID(o.ID) })
+	rows = slices.DeleteFunc(rows, func(e domain.Execution) bool {
+		return e.ID >= domain.ExecutionID(o.ID) || e.Cause == domain.CauseRetry && o.leavesRetries()
+	})
 	var jobs []domain.JobID
 	for i := range rows {
 		jobs = append(jobs, rows[i].JobID)

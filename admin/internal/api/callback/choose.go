@@ -19,6 +19,9 @@ import (
 // sampleEnd is the end of a run with the fields that each end has. Requests are checked with it.
 const sampleEnd = `{"runId":"1","job":"job","handler":"handler","fireTime":"2026-01-01T00:00:00.000Z","attempt":1,"state":"succeeded","trial":true}`
 
+// sampleFailure is the same of a run that has failed.
+const sampleFailure = `{"runId":"1","job":"job","handler":"handler","fireTime":"2026-01-01T00:00:00.000Z","attempt":1,"state":"failed","error":"this is a trial","trial":true}`
+
 // Store is what is asked of the database.
 type Store interface {
 	store.Executors

@@ -17,6 +17,7 @@ import (
 type CallbackTry struct {
 	Callback Callback        `json:"callback" doc:"As in a job"`
 	Executor *ExecutorChoice `json:"executor,omitempty" doc:"The executor of the job. Needed for a handler of it"`
+	On       string          `json:"on,omitempty" enum:"success,failure" doc:"The end that the trial tells of; default: success"`
 }
 
 // CallbackTrial is what came of it.
@@ -77,8 +78,10 @@ func (d Deps) try(ctx context.Context, id auth.Identity, in *struct{ Body Callba
 		return nil, domain.Invalid(at, "needs a handler, a url or a connection")
 	case f.Request == "":
 		out, err = c.tryHandler(ctx, f)
+	case in.Body.On == "failure":
+		out, err = c.tryRequest(ctx, f, sampleFailure)
 	default:
-		out, err = c.tryRequest(ctx, f)
+		out, err = c.tryRequest(ctx, f, sampleEnd)
 	}
 	d.Log.Info("callback tried", "tenant_id", id.Tenant, "kind", out.Kind, "ok", out.OK, "by", id.Actor())
 	return &struct{ Body CallbackTrial }{out}, err
@@ -119,7 +122,7 @@ func (c tries) tryHandler(ctx context.Context, f domain.FollowUp) (out CallbackT
 }
 
 // tryRequest calls an address, or publishes a message.
-func (c tries) tryRequest(ctx context.Context, f domain.FollowUp) (out CallbackTrial, err error) {
+func (c tries) tryRequest(ctx context.Context, f domain.FollowUp, end string) (out CallbackTrial, err error) {
 	connection := ""
 	handler := nodehandler.Handler{Name: domain.CallbackHandler, Try: c.tryAddress}
 	if out.Kind = "url"; f.Connection != 0 {
@@ -131,7 +134,7 @@ func (c tries) tryRequest(ctx context.Context, f domain.FollowUp) (out CallbackT
 		}
 		connection = names[f.Connection]
 	}
-	input, err := f.Input(connection, []byte(sampleEnd))
+	input, err := f.Input(connection, []byte(end))
 	if err != nil {
 		return out, err
 	}

@@ -244,9 +244,11 @@ func planCommand(a *cli.App) *cobra.Command {
 	var from source
 	var with options
 	cmd := &cobra.Command{
-		Use: "plan -f FILE", Aliases: []string{"diff"}, Short: "Show what apply would change; exit code 1 if anything would", Args: cobra.NoArgs,
+		Use: "plan -f FILE", Aliases: []string{"diff"}, Short: "Show what apply would change", Args: cobra.NoArgs,
+		Long: `Shows what apply would change. The exit code is 0 if nothing would change, 1 if something
+would, and 2 or more after an error, such as a wrong document or a server that is away.`,
 		Example: "  carillon plan -f shop/ --values production.yaml\n  carillon plan -f shop.yaml -o json",
-		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
+		RunE: errorsAsUsage(a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			documents, err := from.read(cmd.Context(), a, s)
 			if err != nil {
 				return err
@@ -262,14 +264,27 @@ func planCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			if changes(plan.Value) > 0 {
-				return cli.Fail(cli.ExitFailed, errors.New("there are differences"))
+				return errDifferences
 			}
 			return nil
-		}),
+		})),
 	}
 	from.flags(cmd)
 	with.flags(cmd)
 	return cmd
+}
+
+var errDifferences = cli.Fail(cli.ExitFailed, errors.New("there are differences"))
+
+// errorsAsUsage keeps the exit code 1 for differences.
+func errorsAsUsage(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		if err != nil && !errors.Is(err, errDifferences) && cli.CodeOf(err) == cli.ExitFailed {
+			return cli.Fail(cli.ExitUsage, err)
+		}
+		return err
+	}
 }
 
 // refused is the error of a plan or an apply with documents that were not written.

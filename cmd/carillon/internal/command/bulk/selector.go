@@ -11,10 +11,10 @@ import (
 
 // selector chooses jobs or runs by conditions.
 type selector struct {
-	filter               apiclient.BulkFilter
-	executor, job, since string
-	yes                  bool
-	flags                []string // names of the conditions
+	filter                      apiclient.BulkFilter
+	executor, job, since, until string
+	yes                         bool
+	flags                       []string // names of the conditions
 }
 
 // add adds the flags of the conditions to a command.
@@ -31,6 +31,10 @@ func (c *selector) add(a *cli.App, cmd *cobra.Command, runs bool) {
 	if runs {
 		text(&c.filter.State, "state", "", "all in these states, separated by commas")
 		text(&c.since, "since", "", "all planned in this span before now (24h), or from this RFC 3339 instant")
+		text(&c.until, "until", "", "all planned before this span before now (1h), or before this RFC 3339 instant")
+		cli.ChoiceFlag(cmd, &c.filter.Cause, "cause", "", []string{"schedule", "misfire", "manual", "api", "retry", "parent", "backfill", "timer"},
+			"all that exist for this reason (default of a retry: all but retries)")
+		c.flags = append(c.flags, "cause")
 		text(&c.filter.Error, "error", "", "all with this part of the handler's error")
 		text(&c.job, "job", "", "all of this job, by name or id")
 		a.CompleteFlag(cmd, "job", a.CompleteJobs)
@@ -82,16 +86,23 @@ func (c *selector) resolve(a *cli.App, cmd *cobra.Command, s *cli.Session) (apic
 		}
 		f.JobID = j.Value.ID
 	}
-	if c.since != "" {
-		text, err := a.InstantBefore("--since", c.since)
-		if err != nil {
-			return f, err
-		}
-		from, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			return f, err
-		}
-		f.From = &from
+	var err error
+	if f.From, err = instant(a, "--since", c.since); err != nil {
+		return f, err
 	}
-	return f, nil
+	f.To, err = instant(a, "--until", c.until)
+	return f, err
+}
+
+// instant is the time that a flag says; nil: the flag is not given.
+func instant(a *cli.App, flag, text string) (*time.Time, error) {
+	if text == "" {
+		return nil, nil
+	}
+	stamp, err := a.InstantBefore(flag, text)
+	if err != nil {
+		return nil, err
+	}
+	at, err := time.Parse(time.RFC3339, stamp)
+	return &at, err
 }

@@ -45,7 +45,7 @@ the answer tells whether an instance could run it. If it does not work, the exit
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&t.on, "on", "success", "which callback of the job: success or failure")
+	cli.ChoiceFlag(cmd, &t.on, "on", "success", []string{"success", "failure"}, "which callback of the job, and which end the trial tells of: success or failure")
 	f.StringVar(&t.target.URL, "url", "", "address to call")
 	f.StringVar(&t.target.Timeout, "timeout", "", "of the call (default 30s, or what the policy allows)")
 	f.StringToStringVar(&t.headers, "header", nil, "header of the call, as Name=value")
@@ -58,18 +58,14 @@ the answer tells whether an instance could run it. If it does not work, the exit
 
 // body is what is tried: of a job, or of the flags.
 func (t *tried) body(cmd *cobra.Command, s *cli.Session, args []string) (out apiclient.CallbackTry, err error) {
+	out.On = t.on
 	if len(args) == 1 {
 		job, err := cli.FindJob(cmd.Context(), s, args[0])
 		if err != nil {
 			return out, err
 		}
-		switch t.on {
-		case "success":
-			out.Callback = job.Value.OnSuccess
-		case "failure":
+		if out.Callback = job.Value.OnSuccess; t.on == "failure" {
 			out.Callback = job.Value.OnFailure
-		default:
-			return out, cli.Usagef("--on is success or failure")
 		}
 		if callbackCell(out.Callback) == "" {
 			return out, cli.Usagef("the job %s has no callback on %s", job.Value.Name, t.on)
