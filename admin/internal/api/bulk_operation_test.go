@@ -162,3 +162,19 @@ func TestBulkGoesOnAfterARefusal(t *testing.T) {
 	items := into[web.Page[bulk.BulkItem]](w.call("acme/viewer", "GET", "/bulk/"+o.ID+"/items", nil).is(200)).Items
 	require.Equal(t, []any{"", "executor_disabled"}, []any{items[0].Name, items[0].Code})
 }
+
+// A retry of many does nothing the second time, also if the retries have failed.
+func TestRetriesAreNotRetriedAgain(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	w.instance(e, "one", "reconcile")
+	locked := domain.Report{Outcome: domain.OutcomeFailed, Error: "locked"}
+	w.ran("acme", w.job("acme", "nightly", e), locked)
+	order := m{"action": "retry", "filter": m{"error": "locked"}, "anyCount": true}
+	require.Equal(t, []int64{1, 0, 0}, done(w.bulk("acme/operator", order)))
+	retry := into[web.Page[Run]](w.call("acme/viewer", "GET", "/runs?cause=retry", nil).is(200)).Items[0]
+	w.ends("acme", retry.ID, locked)
+	require.Equal(t, []int64{0, 1, 0}, done(w.bulk("acme/operator", order)))
+	order["filter"] = m{"error": "locked", "cause": "retry"}
+	require.Equal(t, []int64{1, 0, 0}, done(w.bulk("acme/operator", order)), "unless it is asked for")
+}

@@ -399,7 +399,13 @@ func (w *world) job(tenant, name string, executor domain.Executor, change ...fun
 func (w *world) ran(tenant string, job Job, report domain.Report) domain.Execution {
 	w.t.Helper()
 	run := into[Run](w.call(tenant+"/operator", "POST", "/jobs/"+job.ID+"/run", nil).is(http.StatusCreated))
-	e := w.started(tenant, run.ID)
+	return w.ends(tenant, run.ID, report)
+}
+
+// ends starts a run that is there, and ends it.
+func (w *world) ends(tenant, runID string, report domain.Report) domain.Execution {
+	w.t.Helper()
+	e := w.started(tenant, runID)
 	report.ExecutionID, report.Fence = e.ID, e.Fence
 	report.StartedAt = time.Now()
 	res, err := w.store.FinishAttempts(w.t.Context(), []store.AttemptReport{{Tenant: e.TenantID, Executor: e.Executor, Report: report}})

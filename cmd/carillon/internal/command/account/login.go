@@ -2,10 +2,12 @@ package account
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -143,6 +145,7 @@ var meView = output.View[apiclient.Me]{
 		{Title: "KIND", Value: func(m apiclient.Me) string { return m.Kind }},
 		{Title: "TENANT", Value: func(m apiclient.Me) string { return m.Tenant.Name }},
 		{Title: "ROLE", Value: func(m apiclient.Me) string { return m.User.Role }},
+		{Title: "EXECUTORS", Value: func(m apiclient.Me) string { return cmp.Or(strings.Join(m.Executors, ","), "all") }},
 	},
 }
 

@@ -18,6 +18,8 @@ type many struct {
 	action string
 	// taken are flags of the command for one item that count for a selection, too.
 	taken []string
+	// chooses are flags of also that are a condition by themselves.
+	chooses []string
 	// also adds flags, and returns how they change the request.
 	also func(*cobra.Command) func(*apiclient.BulkRequest)
 }
@@ -27,7 +29,7 @@ func extend(a *cli.App, find func(path ...string) *cobra.Command) {
 	jobs := find("job")
 	for _, m := range []many{
 		{action: "pause", taken: []string{"note"}},
-		{action: "resume", taken: []string{"mine"}, also: resumeFlags},
+		{action: "resume", taken: []string{"mine"}, also: resumeFlags, chooses: []string{"paused-by"}},
 		{action: "run", taken: []string{"note", "during-maintenance"}},
 		{action: "delete"},
 	} {
@@ -55,6 +57,7 @@ func (m *many) extend(a *cli.App, cmd *cobra.Command, runs bool) {
 	mine := map[string]bool{} // flags of the command for one item
 	own.VisitAll(func(f *pflag.Flag) { mine[f.Name] = true })
 	c.add(a, cmd, runs)
+	c.flags = append(c.flags, m.chooses...)
 	change := func(*apiclient.BulkRequest) {}
 	if m.also != nil {
 		change = m.also(cmd)
