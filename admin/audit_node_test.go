@@ -73,7 +73,7 @@ func TestANodeKeepsItsAuditLog(t *testing.T) {
 	require.Equal(t, "edited", v.Faults[0].Kind)
 }
 
-// What code declares leaves an entry for each change, and none when nothing changes.
+// Declared jobs leave an entry for each change, and none without a change.
 func TestDeclaredJobsAreRecorded(t *testing.T) {
 	t.Parallel()
 	n := startNode(t, func(*admin.Config) {})

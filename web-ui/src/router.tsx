@@ -460,7 +460,7 @@ subscribeSession(() => {
   if (before) followTenant(was?.tenant.name, before.tenant.name)
 })
 
-/** The address names the tenant of the session, unless it is a link into another one. */
+/** Puts the tenant of the session into the address. A link into another tenant stays as it is. */
 function followTenant(was: string | undefined, tenant: string) {
   const { pathname, search, hash } = router.history.location
   const address = splitTenant(pathname.slice(basePath.length))

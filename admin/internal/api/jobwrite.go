@@ -2,14 +2,20 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
+	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/api/callback"
+	"github.com/carillon-sched/carillon/admin/internal/api/catalogue"
 	"github.com/carillon-sched/carillon/admin/internal/api/script"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/secret"
 )
 
 // JobWrite is a job as it is created or replaced. What is left out gets its
@@ -174,4 +180,85 @@ func (w *AlertWrite) read() domain.Alert {
 	}
 	out.WebhookURL = strings.TrimSpace(w.WebhookURL)
 	return out
+}
+
+// readJob checks everything about a job that was sent, and tells all that is
+// wrong with it at once. old is the job that it replaces, empty for a new one.
+func (js *jobs) readJob(ctx context.Context, id auth.Identity, w *JobWrite, old domain.Job, allow catalogue.Lenient) (domain.JobSpec, domain.Executor, error) {
+	executor, err := callback.ChooseExecutor(ctx, js.store, id.Tenant, id.Reach, "body.executor", w.Executor)
+	if err != nil {
+		return domain.JobSpec{}, executor, err
+	}
+	var r reader
+	spec := w.spec(&r, js.now())
+	// A job of the server's own may be edited under the name that it has.
+	if old.Kind == domain.JobPlain || spec.Name != old.Spec.Name {
+		if wrong := domain.WrongJobName(spec.Name); wrong != "" {
+			r.Fail("body.name", nil, "%s", wrong)
+		}
+	}
+	if err := script.Choose(ctx, js.store, id.Tenant, &r.Reader, w.Script, &spec); err != nil {
+		return spec, executor, err
+	}
+	if err := js.chooseCallbacks(ctx, id, &r, w, &old, executor, &spec, allow); err != nil {
+		return spec, executor, err
+	}
+	if len(r.Fields) == 0 {
+		// The rules of domain speak of values that could be read.
+		if err := r.Add(domain.CheckSpec(&spec)); err != nil {
+			return spec, executor, err
+		}
+	}
+	if spec.Schedule.Calendars, err = calendar.Choose(ctx, js.store, id.Tenant, &r.Reader, "body.schedule", w.Schedule.Calendars); err != nil {
+		return spec, executor, err
+	}
+	compile(&r, "body.schedule", &spec.Schedule, "")
+	if err := r.Err(); err != nil {
+		return spec, executor, err
+	}
+	if err = catalogue.CheckHandler(ctx, js.store, id.Tenant, executor, &spec, allow); err == nil && executor.BuiltIn {
+		if err = checkFollowers(&spec); err == nil {
+			err = builtin.Inputs(ctx, js.store, js.handlers, id.Tenant)(spec.Handler, spec.Input)
+		}
+	}
+	if err == nil && !allow.Handler {
+		err = js.checkHooks(ctx, id.Tenant, executor, &spec)
+	}
+	return spec, executor, err
+}
+
+// chooseCallbacks reads the callbacks of a job. What is wrong with their fields is collected in r.
+func (js *jobs) chooseCallbacks(ctx context.Context, id auth.Identity, r *reader, w *JobWrite, old *domain.Job, own domain.Executor, spec *domain.JobSpec, allow catalogue.Lenient) error {
+	c := callback.Chooser{Store: js.store, Handlers: js.handlers, ID: id, Own: own, Allow: allow}
+	for _, one := range []struct {
+		at  string
+		in  *callback.Callback
+		was domain.FollowUp
+		to  *domain.FollowUp
+	}{{"body.onSuccess", w.OnSuccess, old.Spec.OnSuccess, &spec.OnSuccess}, {"body.onFailure", w.OnFailure, old.Spec.OnFailure, &spec.OnFailure}} {
+		if one.in == nil {
+			continue
+		}
+		f, err := c.Choose(ctx, one.at, &one.in.CallbackTarget, one.was)
+		if err == nil && f.Any() && old.Kind == domain.JobCallback {
+			err = domain.Invalid(one.at, "no callback follows a callback: leave it out")
+		}
+		if err := r.Add(err); err != nil {
+			return err
+		}
+		*one.to = f
+	}
+	return nil
+}
+
+// sealWebhook seals a new signing key; without one the old one is kept, as
+// long as there is a webhook at all.
+func (js *jobs) sealWebhook(tenant domain.TenantID, job domain.JobID, w *JobWrite, old []byte) ([]byte, error) {
+	if w.Alert == nil || w.Alert.WebhookURL == "" {
+		return nil, nil
+	}
+	if w.Alert.WebhookSecret == "" {
+		return old, nil
+	}
+	return js.secrets.Seal(tenant, secret.PurposeJobWebhook, int64(job), []byte(w.Alert.WebhookSecret))
 }

@@ -29,7 +29,7 @@ func (w *world) fits(document any) error {
 	return schema.Validate(value)
 }
 
-// What a server exports fits the schemas that it gives to editors.
+// Exported documents fit the schemas of their kinds.
 func TestDocumentsFitTheirSchemas(t *testing.T) {
 	w := newWorld(t)
 	quotas := tenantDocumentBody("acme", map[string]any{"quotas": map[string]any{"jobs": 7}, "retention": map[string]any{"runDays": 3}})

@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 )
 
-// TestListTotals: lists are counted if that is asked for, whatever the page. The store's tests
+// TestListTotals: a list is counted if the request asks for it, on each page. The store's tests
 // have the filters.
 func TestListTotals(t *testing.T) {
 	w := newWorld(t)

@@ -31,8 +31,8 @@ type Jobs interface {
 	// old revision are taken back, and the trigger is set anew.
 	UpdateJob(ctx context.Context, p UpdateJobParams) (JobView, error)
 	// ChangeJobs locks jobs and lets change change each by its index in ids. It returns an error
-	// or nil for each: those that are changed stay, whatever becomes of the others. change may be
-	// called again for a job, in another transaction.
+	// or nil for each. A refused job undoes no other one. change may be called again for a job, in
+	// another transaction.
 	ChangeJobs(ctx context.Context, tenant domain.TenantID, ids []domain.JobID, change func(i int, job *LockedJob) error) []error
 	// SetJobState pauses, resumes or deletes. Pausing and deleting take back
 	// fires planned ahead and end scheduled runs that wait as Missed; deleting

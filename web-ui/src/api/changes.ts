@@ -1,4 +1,4 @@
-// The audit log: not part of what every page loads.
+// The requests of the audit log, in a chunk of their own.
 import { http, present, take } from './client'
 import type { Get } from './endpoints'
 import { list, SLOW_MS } from './queries'

@@ -1,4 +1,4 @@
-// What the search dialog asks: not part of what every page loads.
+// The request of the search dialog, in a chunk of its own.
 import { queryOptions } from '@tanstack/react-query'
 import { http, take } from './client'
 import type { components } from './schema'

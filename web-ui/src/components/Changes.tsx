@@ -1,5 +1,5 @@
-// Who changed an object: its lines of the audit log, for administrators. They are asked for
-// when the card is opened.
+// The entries of the audit log about one object, for administrators. They are read when the card
+// is opened.
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { changesOf } from '../api/changes'

@@ -1,4 +1,4 @@
-// What an address of another tenant shows: its page is read after the switch.
+// The page of an address in another tenant. It offers the switch.
 import { SwapOutlined } from '@ant-design/icons'
 import { Link } from '@tanstack/react-router'
 import { Button } from 'antd'

@@ -2,13 +2,10 @@
 package apply
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +17,6 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
-	"github.com/carillon-sched/carillon/internal/document"
 )
 
 // Commands are plan, apply, delete, export and schema.
@@ -90,131 +86,6 @@ func filesOf(name string) (out []string, err error) {
 		err = cli.Usagef("%s: it has no .yaml, .yml or .json file", name)
 	}
 	return out, err
-}
-
-func (f *source) readValues(a *cli.App) (values, error) {
-	if f.values == "" {
-		return values{}, nil
-	}
-	objects, err := a.Objects(f.values)
-	if err == nil && len(objects) != 1 {
-		err = cli.Usagef("%s: has %d objects, want one with a value for each name", f.values, len(objects))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return objects[0], nil
-}
-
-// values are the values of ${{ name }} by name.
-type values map[string]json.RawMessage
-
-// literal are the paths of texts of a document in which ${{ }} is not the place of a value.
-func literal(kinds []apiclient.DocumentKind, object map[string]json.RawMessage) []string {
-	var name string
-	if err := json.Unmarshal(object["kind"], &name); err != nil {
-		return nil // the server tells
-	}
-	for _, k := range kinds {
-		if k.Name == name {
-			return k.Literal
-		}
-	}
-	return nil
-}
-
-// fill puts values into the texts of a document, but not into those at the paths of literal. A
-// text that is nothing else becomes the value with its type.
-func (v values) fill(object map[string]json.RawMessage, literal []string) (json.RawMessage, error) {
-	var document any
-	raw, err := json.Marshal(object)
-	if err != nil {
-		return nil, err
-	}
-	if !strings.Contains(string(raw), "${{") {
-		return raw, nil
-	}
-	numbers := json.NewDecoder(bytes.NewReader(raw))
-	numbers.UseNumber() // an input may have numbers of any length
-	if err := numbers.Decode(&document); err != nil {
-		return nil, err
-	}
-	filled, err := v.in("", document, literal)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(filled)
-}
-
-func (v values) in(path string, value any, literal []string) (_ any, err error) {
-	if slices.Contains(literal, path) {
-		return value, nil
-	}
-	switch it := value.(type) {
-	case string:
-		return v.text(it)
-	case []any:
-		for i := range it {
-			if it[i], err = v.in(path, it[i], literal); err != nil {
-				return nil, err
-			}
-		}
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(it)) {
-			if it[key], err = v.in(strings.TrimPrefix(path+"."+key, "."), it[key], literal); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return value, nil
-}
-
-func (v values) text(text string) (any, error) {
-	var out strings.Builder
-	for rest := text; ; {
-		before, after, found := strings.Cut(rest, "${{")
-		out.WriteString(before)
-		if !found {
-			return out.String(), nil
-		}
-		name, tail, closed := strings.Cut(after, "}}")
-		if name = strings.TrimSpace(name); !closed {
-			return nil, fmt.Errorf("%q: ${{ without }}", text)
-		}
-		value, err := v.of(name)
-		if err != nil {
-			return nil, err
-		}
-		if before == "" && tail == "" && out.Len() == 0 {
-			return value, nil
-		}
-		fmt.Fprint(&out, value)
-		rest = tail
-	}
-}
-
-// of is the value of a name, of env:NAME a variable, of file:PATH a file.
-func (v values) of(name string) (any, error) {
-	if variable, is := strings.CutPrefix(name, "env:"); is {
-		value, set := os.LookupEnv(variable)
-		if !set {
-			return nil, fmt.Errorf("${{ %s }}: the variable is not set", name)
-		}
-		return value, nil
-	}
-	if path, is := strings.CutPrefix(name, "file:"); is {
-		raw, err := os.ReadFile(path)
-		return strings.TrimRight(string(raw), "\r\n"), err
-	}
-	raw, known := v[name]
-	if !known {
-		return nil, fmt.Errorf("${{ %s }} has no value: add it to the file of --values, or use env:NAME or file:PATH", name)
-	}
-	var value any
-	numbers := json.NewDecoder(bytes.NewReader(raw))
-	numbers.UseNumber()
-	err := numbers.Decode(&value)
-	return value, err
 }
 
 // options are those of a plan beside its documents.
@@ -428,92 +299,4 @@ func short(value json.RawMessage) string {
 		text = string(runes[:100]) + "…"
 	}
 	return output.Clean(text)
-}
-
-func exportCommand(a *cli.App) *cobra.Command {
-	var declared, whole bool
-	cmd := &cobra.Command{
-		Use: "export [KIND…]", Short: "Write all documents as YAML that apply takes", Args: cobra.ArbitraryArgs,
-		Example: "  carillon export > shop.yaml\n  carillon export Calendar Job | carillon apply -f - --context staging",
-		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
-			documents, err := export(cmd.Context(), s, args, declared, whole)
-			if err != nil {
-				return err
-			}
-			for _, raw := range documents {
-				fmt.Fprintln(a.Out, "---")
-				if err := document.WriteYAML(a.Out, raw); err != nil {
-					return err
-				}
-			}
-			return nil
-		}),
-	}
-	cmd.Flags().BoolVar(&whole, "whole", false, "also the tenant itself (quotas, limit, retention), its members, and the cells")
-	cmd.Flags().BoolVar(&declared, "declared", false, "also jobs that the code of an application decides about")
-	return cmd
-}
-
-// wholeKinds are left out of an export unless they are asked for: an export is often applied to
-// another tenant, which has settings and members of its own.
-var wholeKinds = []string{"Tenant", "Member", "Cell"}
-
-// export reads the documents of all kinds, or of those that are named.
-func export(ctx context.Context, s *cli.Session, only []string, declared, whole bool) (out []json.RawMessage, err error) {
-	kinds, err := s.ListKinds(ctx)
-	if err != nil {
-		return nil, err
-	}
-	known := []string{}
-	for _, k := range kinds.Value.Items {
-		known = append(known, k.Name)
-		if len(only) > 0 && !slices.Contains(only, k.Name) || len(only) == 0 && slices.Contains(wholeKinds, k.Name) && !whole {
-			continue
-		}
-		of := apiclient.Documents{Client: s.Client.Client, Path: k.Path}
-		if declared && k.Name == "Job" {
-			of.Query = url.Values{"declared": {"true"}}
-		}
-		list, err := of.List(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range list {
-			if k.Brief {
-				if d, err = of.Get(ctx, d.Value.ID); err != nil {
-					return nil, err
-				}
-			}
-			raw, err := written(d.Raw)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, raw)
-		}
-	}
-	for _, name := range only {
-		if !slices.Contains(known, name) {
-			return nil, cli.Usagef("%q is no kind: use %s", name, cli.OrList(known))
-		}
-	}
-	return out, nil
-}
-
-// written are the parts of an answer that a document has.
-func written(answer json.RawMessage) (json.RawMessage, error) {
-	var d struct {
-		APIVersion json.RawMessage `json:"apiVersion"`
-		Kind       json.RawMessage `json:"kind"`
-		Name       json.RawMessage `json:"name"`
-		Labels     json.RawMessage `json:"labels,omitempty"`
-		Spec       json.RawMessage `json:"spec"`
-		Secrets    json.RawMessage `json:"secrets,omitempty"`
-	}
-	if err := json.Unmarshal(answer, &d); err != nil {
-		return nil, err
-	}
-	if string(d.Secrets) == "{}" {
-		d.Secrets = nil
-	}
-	return json.Marshal(d)
 }

@@ -1,0 +1,103 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/document"
+)
+
+func exportCommand(a *cli.App) *cobra.Command {
+	var declared, whole bool
+	cmd := &cobra.Command{
+		Use: "export [KIND…]", Short: "Write all documents as YAML that apply takes", Args: cobra.ArbitraryArgs,
+		Example: "  carillon export > shop.yaml\n  carillon export Calendar Job | carillon apply -f - --context staging",
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
+			documents, err := export(cmd.Context(), s, args, declared, whole)
+			if err != nil {
+				return err
+			}
+			for _, raw := range documents {
+				fmt.Fprintln(a.Out, "---")
+				if err := document.WriteYAML(a.Out, raw); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().BoolVar(&whole, "whole", false, "also the tenant itself (quotas, limit, retention), its members, and the cells")
+	cmd.Flags().BoolVar(&declared, "declared", false, "also jobs that the code of an application decides about")
+	return cmd
+}
+
+// wholeKinds are left out of an export unless they are asked for: an export is often applied to
+// another tenant, which has settings and members of its own.
+var wholeKinds = []string{"Tenant", "Member", "Cell"}
+
+// export reads the documents of all kinds, or of those that are named.
+func export(ctx context.Context, s *cli.Session, only []string, declared, whole bool) (out []json.RawMessage, err error) {
+	kinds, err := s.ListKinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := []string{}
+	for _, k := range kinds.Value.Items {
+		known = append(known, k.Name)
+		if len(only) > 0 && !slices.Contains(only, k.Name) || len(only) == 0 && slices.Contains(wholeKinds, k.Name) && !whole {
+			continue
+		}
+		of := apiclient.Documents{Client: s.Client.Client, Path: k.Path}
+		if declared && k.Name == "Job" {
+			of.Query = url.Values{"declared": {"true"}}
+		}
+		list, err := of.List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range list {
+			if k.Brief {
+				if d, err = of.Get(ctx, d.Value.ID); err != nil {
+					return nil, err
+				}
+			}
+			raw, err := written(d.Raw)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, raw)
+		}
+	}
+	for _, name := range only {
+		if !slices.Contains(known, name) {
+			return nil, cli.Usagef("%q is no kind: use %s", name, cli.OrList(known))
+		}
+	}
+	return out, nil
+}
+
+// written are the parts of an answer that a document has.
+func written(answer json.RawMessage) (json.RawMessage, error) {
+	var d struct {
+		APIVersion json.RawMessage `json:"apiVersion"`
+		Kind       json.RawMessage `json:"kind"`
+		Name       json.RawMessage `json:"name"`
+		Labels     json.RawMessage `json:"labels,omitempty"`
+		Spec       json.RawMessage `json:"spec"`
+		Secrets    json.RawMessage `json:"secrets,omitempty"`
+	}
+	if err := json.Unmarshal(answer, &d); err != nil {
+		return nil, err
+	}
+	if string(d.Secrets) == "{}" {
+		d.Secrets = nil
+	}
+	return json.Marshal(d)
+}
