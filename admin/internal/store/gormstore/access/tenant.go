@@ -50,13 +50,11 @@ func (s *Accounts) changeTenant(ctx context.Context, step string, id domain.Tena
 
 // auditTenant tells the audit log of a change. before is nil: it is new.
 func auditTenant(t *db.Tx, before, after *record.TenantRow) {
-	facts := func(r *record.TenantRow) db.Facts {
-		if r == nil {
-			return nil
-		}
+	db.AuditedRow(t, before, after, func(r *record.TenantRow) domain.AuditObject {
+		return domain.AuditObject{Kind: "tenant", ID: domain.TenantID(r.ID).String(), Name: r.Name}
+	}, func(r *record.TenantRow) db.Facts {
 		return db.Facts{"name": r.Name, "state": domain.TenantState(r.State).String(), "note": r.Note, "cell": r.Cell}
-	}
-	t.AuditedChange(domain.AuditObject{Kind: "tenant", ID: domain.TenantID(after.ID).String(), Name: after.Name}, facts(before), facts(after))
+	})
 }
 
 // moving refuses to change a tenant that is between two cells.

@@ -258,17 +258,11 @@ func (s *Tokens) RevokeAPIKey(ctx context.Context, tenant domain.TenantID, id in
 
 // auditKey tells the audit log of a key that is made or revoked.
 func auditKey(t *db.Tx, before, after *apiKeyRow) {
-	facts := func(r *apiKeyRow) db.Facts {
-		if r == nil {
-			return nil
-		}
+	db.AuditedRow(t, before, after, func(r *apiKeyRow) domain.AuditObject {
+		return domain.AuditObject{ID: number(r.ID).String(), Name: r.Name}
+	}, func(r *apiKeyRow) db.Facts {
 		return db.Facts{"role": r.Role, "executors": lines(r.Executors), "handlers": lines(r.CallHandlers), "expiresAt": instant(r.ExpiresAt)}
-	}
-	r := after
-	if r == nil {
-		r = before
-	}
-	t.AuditedChange(domain.AuditObject{ID: number(r.ID).String(), Name: r.Name}, facts(before), facts(after))
+	})
 }
 
 // instant is a time for the audit log; nil: none.
@@ -334,15 +328,9 @@ func (s *Tokens) RevokeJoinToken(ctx context.Context, tenant domain.TenantID, id
 
 // auditJoinToken tells the audit log of a join token that is made or revoked.
 func auditJoinToken(t *db.Tx, before, after *joinTokenRow) {
-	facts := func(r *joinTokenRow) db.Facts {
-		if r == nil {
-			return nil
-		}
+	db.AuditedRow(t, before, after, func(r *joinTokenRow) domain.AuditObject {
+		return domain.AuditObject{ID: number(r.ID).String(), Name: "of executor " + domain.ExecutorID(r.ExecutorID).String()}
+	}, func(r *joinTokenRow) db.Facts {
 		return db.Facts{"executor": domain.ExecutorID(r.ExecutorID), "name": r.Name, "expiresAt": instant(r.ExpiresAt), "maxUses": r.MaxUses, "noJobs": r.NoJobs}
-	}
-	r := after
-	if r == nil {
-		r = before
-	}
-	t.AuditedChange(domain.AuditObject{ID: number(r.ID).String(), Name: "of executor " + domain.ExecutorID(r.ExecutorID).String()}, facts(before), facts(after))
+	})
 }

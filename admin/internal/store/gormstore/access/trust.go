@@ -102,17 +102,11 @@ func (s *Trust) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denia
 
 // auditDenial tells the audit log of a denial that begins or ends.
 func auditDenial(t *db.Tx, before, after *denialRow) {
-	facts := func(r *denialRow) db.Facts {
-		if r == nil {
-			return nil
-		}
+	db.AuditedRow(t, before, after, func(r *denialRow) domain.AuditObject {
+		return domain.AuditObject{ID: number(r.ID).String(), Name: r.Kind + " " + r.Subject}
+	}, func(r *denialRow) db.Facts {
 		return db.Facts{"executor": domain.ExecutorID(r.ExecutorID), "kind": r.Kind, "subject": r.Subject, "label": r.Label, "reason": r.Reason}
-	}
-	r := after
-	if r == nil {
-		r = before
-	}
-	t.AuditedChange(domain.AuditObject{ID: number(r.ID).String(), Name: r.Kind + " " + r.Subject}, facts(before), facts(after))
+	})
 }
 
 func (s *Trust) MarkDenied(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, instances []domain.InstanceID) error {

@@ -102,13 +102,11 @@ func (s *Executors) UpdateExecutor(ctx context.Context, p store.UpdateExecutorPa
 
 // auditExecutor tells the audit log of a change. after is nil: it is deleted.
 func auditExecutor(t *db.Tx, before, after *record.ExecutorRow) {
-	facts := func(r *record.ExecutorRow) db.Facts {
-		if r == nil {
-			return nil
-		}
+	db.AuditedRow(t, before, after, func(r *record.ExecutorRow) domain.AuditObject {
+		return domain.AuditObject{Kind: "executor", ID: domain.ExecutorID(r.ID).String(), Name: r.Name}
+	}, func(r *record.ExecutorRow) db.Facts {
 		return db.Facts{"name": r.Name, "description": r.Description, "state": domain.ExecutorState(r.State).String(), "note": r.Note}
-	}
-	t.AuditedChange(domain.AuditObject{Kind: "executor", ID: domain.ExecutorID(before.ID).String(), Name: before.Name}, facts(before), facts(after))
+	})
 }
 
 // renamed keeps the former name for those who use it, and gives API keys that are

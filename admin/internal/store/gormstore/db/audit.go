@@ -73,6 +73,21 @@ func (t *Tx) AuditedChange(o domain.AuditObject, before, after Facts) {
 	t.Audited(o)
 }
 
+// AuditedRow is AuditedChange of a row. nil: the row is not there.
+func AuditedRow[R any](t *Tx, before, after *R, object func(*R) domain.AuditObject, facts func(*R) Facts) {
+	side := func(r *R) Facts {
+		if r == nil {
+			return nil
+		}
+		return facts(r)
+	}
+	one := after
+	if one == nil {
+		one = before
+	}
+	t.AuditedChange(object(one), side(before), side(after))
+}
+
 // InsertAudit writes entries. A second one with the same id changes nothing.
 func (t *Tx) InsertAudit(entries ...domain.AuditEntry) error {
 	rows := domain.Collect(entries, auditRow)
