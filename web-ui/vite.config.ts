@@ -5,6 +5,13 @@ import { defineConfig } from 'vite'
 // mock of e2e/mock on port 8099; set CARILLON_DEV_API to use a real one.
 const api = process.env.CARILLON_DEV_API ?? 'http://127.0.0.1:8099'
 
+// A page loads a few groups and its own file instead of a hundred small files. The rest is
+// grouped by the pages that use it, so that no page loads a part of others only.
+const groups = [
+  { name: 'shell', tags: ['$initial' as const], priority: 2 },
+  { name: 'parts', entriesAware: true, entriesAwareMergeThreshold: 4000, minShareCount: 2, priority: 1 },
+]
+
 export default defineConfig({
   plugins: [react()],
   // Absolute in index.html, because a relative base breaks deep links of two levels.
@@ -20,6 +27,7 @@ export default defineConfig({
     emptyOutDir: true,
     sourcemap: false,
     chunkSizeWarningLimit: 900,
+    rolldownOptions: { output: { codeSplitting: { groups } } },
   },
   server: { proxy: { '/api': api, '/healthz': api, '/readyz': api } },
 })

@@ -1,8 +1,15 @@
 import 'antd/dist/reset.css'
-import './styles.css'
+import './tokens.css'
+import './base.css'
+import './ui/page.css'
+import './ui/states.css'
+import './ui/table.css'
+import './ui/form.css'
+import './shell/shell.css'
+import './shell/antd.css'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { CarillonApp } from './app'
+import { CarillonApp } from './shell/app'
 import { startI18n } from './i18n'
 
 const root = document.getElementById('root')

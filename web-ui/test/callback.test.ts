@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { callbackJob, callbackKind, callbackText, cleanCallback, headersOf, headersText } from '../src/lib/callback'
-import { fieldsOf, newJob, writeOfFields } from '../src/lib/jobForm'
+import { callbackJob, callbackKind, callbackText, cleanCallback, headersOf, headersText } from '../src/areas/jobs/form/callback'
+import { fieldsOf, newJob, writeOfFields } from '../src/areas/jobs/form/jobForm'
 
 const kinds = [
   ['own', 'told', 'told', 'callback:shop/told'],

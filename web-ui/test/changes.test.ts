@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { sidesOf } from '../src/components/Changes'
+import { sidesOf } from '../src/ui/Changes'
 
 describe('an entry of the audit log', () => {
   it('shows the fields that differ', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Connection } from '../src/api/types'
-import { connectionFieldsOf, connectionWriteOf, TARGETS, type ConnectionFields } from '../src/lib/connectionForm'
+import { connectionFieldsOf, connectionWriteOf, TARGETS, type ConnectionFields } from '../src/areas/integrations/connectionForm'
 
 const fields = (change: Partial<ConnectionFields>): ConnectionFields => ({ ...connectionFieldsOf(), name: ' orders ', addresses: 'a:1\n b:2,c:3\n', ...change })
 

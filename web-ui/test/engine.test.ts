@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { Cluster, Exclusion, ExplanationStep, Limit } from '../src/api/types'
-import { diffCalendars, formatDays, formatWindows, parseDays, parseWindows, rangesOf } from '../src/lib/calendar'
-import { calendarFieldsOf, calendarSpecOf, calendarWriteOf, rezone } from '../src/lib/calendarForm'
-import { holdersOf, summaryOf, termsOf, zonesText } from '../src/lib/cluster'
-import { stepRows } from '../src/lib/explain'
-import { fieldPath, fieldsOf, newJob, scheduleOf } from '../src/lib/jobForm'
-import { limitRows } from '../src/lib/limits'
+import { diffCalendars, formatDays, formatWindows, parseDays, parseWindows, rangesOf } from '../src/areas/calendars/calendar'
+import { calendarFieldsOf, calendarSpecOf, calendarWriteOf, rezone } from '../src/areas/calendars/calendarForm'
+import { holdersOf, summaryOf, termsOf, zonesText } from '../src/areas/cluster/partitions'
+import { stepRows } from '../src/areas/runs/explain'
+import { fieldPath, fieldsOf, newJob, scheduleOf } from '../src/areas/jobs/form/jobForm'
+import { limitRows } from '../src/areas/executors/limitWords'
 import { excludedBy, onOurClock } from '../src/lib/why'
 
 const t = ((key: string, values?: object) => (values ? `${key} ${JSON.stringify(values)}` : key)) as never

@@ -3,8 +3,8 @@ import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/re
 import { Button, ConfigProvider } from 'antd'
 import { useState } from 'react'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Dialog } from '../src/components/Dialog'
-import { Page } from '../src/components/Page'
+import { Dialog } from '../src/ui/Dialog'
+import { Page } from '../src/ui/Page'
 import { leavePage } from '../src/lib/focus'
 
 beforeAll(() => {

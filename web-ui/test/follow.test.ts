@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { follow, isAtEnd, lineOfHash, type FollowEvent, type FollowState } from '../src/lib/logFollow'
+import { follow, isAtEnd, lineOfHash, type FollowEvent, type FollowState } from '../src/areas/runs/log/logFollow'
 
 const start: FollowState = { following: true, unseen: 0 }
 const run = (...events: FollowEvent[]) => events.reduce(follow, start)

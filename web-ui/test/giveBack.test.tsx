@@ -5,10 +5,10 @@ import i18next from 'i18next'
 import type { ReactNode } from 'react'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
-import { proposalApi } from '../src/api/proposals'
+import { proposalApi } from '../src/areas/jobs/change/proposals'
 import { queryClient } from '../src/api/queries'
 import type { Job } from '../src/api/types'
-import { DeclaredNote } from '../src/components/DeclaredNote'
+import { DeclaredNote } from '../src/areas/jobs/change/DeclaredNote'
 import { en } from '../src/i18n/en'
 
 const canEdit = vi.hoisted(() => ({ value: true }))
@@ -16,7 +16,7 @@ vi.mock('@tanstack/react-router', async (original) => ({
   ...(await original<object>()),
   Link: ({ children }: { children: ReactNode }) => <a href="#link">{children}</a>,
 }))
-vi.mock('../src/components/hooks', async (original) => ({ ...(await original<object>()), useCan: () => canEdit.value }))
+vi.mock('../src/ui/hooks', async (original) => ({ ...(await original<object>()), useCan: () => canEdit.value }))
 
 const sent: unknown[] = []
 const declaration = {

@@ -4,10 +4,10 @@ import { cleanup, fireEvent, render, screen } from '@testing-library/react'
 import i18next from 'i18next'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, expect, it, vi } from 'vitest'
-import { alertApi } from '../src/api/alerts'
+import { alertApi } from '../src/areas/alerts/alerts'
 import { queryClient } from '../src/api/queries'
 import { en } from '../src/i18n/en'
-import { IncidentsTab } from '../src/pages/IncidentsPage'
+import { IncidentsTab } from '../src/areas/alerts/IncidentsPage'
 
 const address = vi.hoisted(() => ({ search: {} as object, go: (_: unknown) => {} }))
 vi.mock('@tanstack/react-router', async (original) => ({ ...(await original<object>()), useNavigate: () => (to: unknown) => address.go(to), useSearch: () => address.search }))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { canShow, complaintOf, entriesOf, entryLines, itemsOf, linesOf, looseText, looseValue, partAt, pointerOf, readSchema, withPart, type Field, type ListField, type ObjectField } from '../src/lib/inputSchema'
+import { canShow, complaintOf, entriesOf, entryLines, itemsOf, linesOf, looseText, looseValue, partAt, pointerOf, readSchema, withPart, type Field, type ListField, type ObjectField } from '../src/ui/input/inputSchema'
 import { JsonText } from '../src/lib/json'
 
 // As the Go SDK writes it.

@@ -4,10 +4,10 @@ import i18next from 'i18next'
 import { useState, type ReactNode } from 'react'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, expect, it, vi } from 'vitest'
-import { executorApi } from '../src/api/executors'
+import { executorApi } from '../src/areas/executors/executors'
 import type { Instance, RemovedInstance } from '../src/api/types'
-import { RemoveButton, RemovedDialog } from '../src/components/ExecutorActions'
-import { NoticesHolder } from '../src/components/NoticesHolder'
+import { RemoveButton, RemovedDialog } from '../src/areas/executors/ExecutorActions'
+import { NoticesHolder } from '../src/shell/NoticesHolder'
 import { en } from '../src/i18n/en'
 
 vi.mock('@tanstack/react-router', async (original) => ({

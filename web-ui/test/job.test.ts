@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { Job, JobWrite } from '../src/api/types'
-import { exampleOf } from '../src/components/JsonEditor'
+import { exampleOf } from '../src/ui/input/JsonEditor'
 import { safeNext } from '../src/lib/next'
 import { conflicts, diffFields, merge } from '../src/lib/diff'
-import { fieldPath, fieldsOf, newJob, scheduleOf, splitLabel, writeOf, writeOfFields } from '../src/lib/jobForm'
+import { fieldPath, fieldsOf, newJob, scheduleOf, splitLabel, writeOf, writeOfFields } from '../src/areas/jobs/form/jobForm'
 import { whyEmpty } from '../src/lib/why'
-import { segmentsOf } from '../src/lib/timeline'
+import { segmentsOf } from '../src/areas/runs/timeline'
 import type { RunDetail } from '../src/api/types'
 
 const write: JobWrite = {

@@ -7,7 +7,7 @@ import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, expect, it, vi } from 'vitest'
 import { queryClient } from '../src/api/queries'
 import { en } from '../src/i18n/en'
-import { JobNewPage } from '../src/pages/JobEditPage'
+import { JobNewPage } from '../src/areas/jobs/form/JobEditPage'
 
 vi.mock('@tanstack/react-router', async (original) => ({
   ...(await original<object>()),
@@ -16,7 +16,7 @@ vi.mock('@tanstack/react-router', async (original) => ({
   useSearch: () => ({}),
   useBlocker: () => ({ status: 'idle' }),
 }))
-vi.mock('../src/components/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
+vi.mock('../src/ui/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
 
 beforeAll(async () => {
   vi.stubGlobal('matchMedia', () => ({ matches: false, addListener: () => {}, removeListener: () => {}, addEventListener: () => {}, removeEventListener: () => {} }))

@@ -6,18 +6,18 @@ import type { ReactNode } from 'react'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { api } from '../src/api/endpoints'
-import { proposalApi } from '../src/api/proposals'
+import { proposalApi } from '../src/areas/jobs/change/proposals'
 import { queryClient } from '../src/api/queries'
 import type { Proposal } from '../src/api/types'
-import { NoticesHolder } from '../src/components/NoticesHolder'
+import { NoticesHolder } from '../src/shell/NoticesHolder'
 import { en } from '../src/i18n/en'
 import { zh } from '../src/i18n/zh'
-import { settingLabel, settingsOf, settingText } from '../src/lib/jobWords'
-import { newJob } from '../src/lib/jobForm'
-import { ProposalsPage } from '../src/pages/ProposalsPage'
+import { settingLabel, settingsOf, settingText } from '../src/areas/jobs/jobWords'
+import { newJob } from '../src/areas/jobs/form/jobForm'
+import { ProposalsPage } from '../src/areas/jobs/change/ProposalsPage'
 
 vi.mock('@tanstack/react-router', async (original) => ({ ...(await original<object>()), Link: ({ children }: { children: ReactNode }) => <a href="#link">{children}</a> }))
-vi.mock('../src/components/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
+vi.mock('../src/ui/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
 
 beforeAll(async () => {
   vi.stubGlobal('matchMedia', () => ({ matches: false, addListener: () => {}, removeListener: () => {}, addEventListener: () => {}, removeEventListener: () => {} }))

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { conflicts, diffFields, merge, showValue } from '../src/lib/diff'
 import { exactNumber, JsonText, losesNumbers, parseJson, sameJson, writeJson } from '../src/lib/json'
-import { fieldsOf, newJob, writeOfFields } from '../src/lib/jobForm'
+import { fieldsOf, newJob, writeOfFields } from '../src/areas/jobs/form/jobForm'
 
 const BIG = '9007199254740993' // 2^53 + 1, which no double is
 

@@ -4,13 +4,13 @@ import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-li
 import i18next from 'i18next'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, expect, it, vi } from 'vitest'
-import { accessApi } from '../src/api/access'
+import { accessApi } from '../src/areas/access/access'
 import { api } from '../src/api/endpoints'
 import { queryClient } from '../src/api/queries'
 import { en } from '../src/i18n/en'
-import { ApiKeysPage } from '../src/pages/ApiKeysPage'
+import { ApiKeysPage } from '../src/areas/access/ApiKeysPage'
 
-vi.mock('../src/components/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
+vi.mock('../src/ui/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
 
 beforeAll(async () => {
   vi.stubGlobal('matchMedia', () => ({ matches: false, addListener: () => {}, removeListener: () => {}, addEventListener: () => {}, removeEventListener: () => {} }))

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../src/api/problem'
 import type { LogLine, LogPage } from '../src/api/types'
-import { findLine, LOG_END, LogStore, type Fetch } from '../src/lib/logStore'
-import { attrsText, levelRank, matchesText, piecesOf } from '../src/lib/logText'
+import { findLine, LOG_END, LogStore, type Fetch } from '../src/areas/runs/log/logStore'
+import { attrsText, levelRank, matchesText, piecesOf } from '../src/areas/runs/log/logText'
 
 const line = (n: number, more: Partial<LogLine> = {}): LogLine => ({ n, at: '2026-11-21T12:00:00.000Z', attempt: 1, level: 'INFO', msg: `line ${n}`, ...more })
 

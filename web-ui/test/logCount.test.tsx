@@ -3,10 +3,10 @@ import { cleanup, render } from '@testing-library/react'
 import i18next from 'i18next'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, expect, it } from 'vitest'
-import { LogCount } from '../src/components/LogView'
+import { LogCount } from '../src/areas/runs/log/LogView'
 import { en } from '../src/i18n/en'
 import { zh } from '../src/i18n/zh'
-import type { LogSnapshot } from '../src/lib/logStore'
+import type { LogSnapshot } from '../src/areas/runs/log/logStore'
 
 beforeAll(() => i18next.use(initReactI18next).init({ lng: 'en', resources: { en: { translation: en }, zh: { translation: zh } }, interpolation: { escapeValue: false } }))
 afterEach(cleanup)

@@ -5,15 +5,15 @@ import i18next from 'i18next'
 import type { ReactNode } from 'react'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, expect, it, vi } from 'vitest'
-import { accessApi } from '../src/api/access'
+import { accessApi } from '../src/areas/access/access'
 import { api } from '../src/api/endpoints'
-import { executorApi } from '../src/api/executors'
+import { executorApi } from '../src/areas/executors/executors'
 import { ApiError } from '../src/api/problem'
 import { queryClient } from '../src/api/queries'
-import { NoticesHolder } from '../src/components/NoticesHolder'
+import { NoticesHolder } from '../src/shell/NoticesHolder'
 import { en } from '../src/i18n/en'
-import { ExecutorsPage } from '../src/pages/ExecutorsPage'
-import { UsersPage } from '../src/pages/UsersPage'
+import { ExecutorsPage } from '../src/areas/executors/ExecutorsPage'
+import { UsersPage } from '../src/areas/access/UsersPage'
 
 vi.mock('@tanstack/react-router', async (original) => ({
   ...(await original<object>()),
@@ -22,8 +22,8 @@ vi.mock('@tanstack/react-router', async (original) => ({
   useRouter: () => ({}),
   useSearch: () => ({}),
 }))
-vi.mock('../src/components/LinkButton', () => ({ LinkButton: ({ children }: { children: ReactNode }) => <a href="#instances">{children}</a> }))
-vi.mock('../src/components/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
+vi.mock('../src/ui/LinkButton', () => ({ LinkButton: ({ children }: { children: ReactNode }) => <a href="#instances">{children}</a> }))
+vi.mock('../src/ui/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
 
 beforeAll(async () => {
   vi.stubGlobal('matchMedia', () => ({ matches: false, addListener: () => {}, removeListener: () => {}, addEventListener: () => {}, removeEventListener: () => {} }))

@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react'
 import { afterEach, beforeAll, expect, it, vi } from 'vitest'
-import { message, modal } from '../src/components/notices'
-import { NoticesHolder } from '../src/components/NoticesHolder'
+import { message, modal } from '../src/ui/notices'
+import { NoticesHolder } from '../src/shell/NoticesHolder'
 
 beforeAll(() => {
   vi.stubGlobal('matchMedia', () => ({ matches: false, addListener: () => {}, removeListener: () => {}, addEventListener: () => {}, removeEventListener: () => {} }))

@@ -8,10 +8,10 @@ import { afterEach, beforeAll, expect, it, vi } from 'vitest'
 import { api } from '../src/api/endpoints'
 import { http } from '../src/api/client'
 import { queryClient } from '../src/api/queries'
-import { NoticesHolder } from '../src/components/NoticesHolder'
+import { NoticesHolder } from '../src/shell/NoticesHolder'
 import { en } from '../src/i18n/en'
-import { LoginPage } from '../src/pages/LoginPage'
-import { OverviewPage } from '../src/pages/OverviewPage'
+import { LoginPage } from '../src/areas/login/LoginPage'
+import { OverviewPage } from '../src/areas/overview/OverviewPage'
 
 vi.mock('@tanstack/react-router', async (original) => ({
   ...(await original<object>()),
@@ -20,7 +20,7 @@ vi.mock('@tanstack/react-router', async (original) => ({
   useRouter: () => ({}),
   useSearch: () => ({}),
 }))
-vi.mock('../src/components/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
+vi.mock('../src/ui/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
 
 beforeAll(async () => {
   vi.stubGlobal('matchMedia', () => ({ matches: false, addListener: () => {}, removeListener: () => {}, addEventListener: () => {}, removeEventListener: () => {} }))

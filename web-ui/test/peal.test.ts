@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { LastRun, RunState } from '../src/api/types'
 import { barAt, durationScale, moveCursor, pealBars, pealWidth, type PealSize } from '../src/charts/pealGeometry'
-import { verdictOf } from '../src/lib/jobVerdict'
+import { verdictOf } from '../src/areas/jobs/jobVerdict'
 
 const SIZE: PealSize = { bar: 5, gap: 2, up: 14, down: 10 }
 let id = 0

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Login } from '../src/api/types'
-import { allows, isBound, type Needs } from '../src/components/Permitted'
-import { router } from '../src/router'
+import { allows, isBound, type Needs } from '../src/shell/Permitted'
+import { router } from '../src/shell/router'
 
 const roles = ['viewer', 'operator', 'editor', 'scripter', 'admin'] as const
 

@@ -9,8 +9,8 @@ import { api } from '../src/api/endpoints'
 import { ApiError } from '../src/api/problem'
 import { queryClient } from '../src/api/queries'
 import type { Job } from '../src/api/types'
-import { RunNowDialog } from '../src/components/RunNowDialog'
-import { NoticesHolder } from '../src/components/NoticesHolder'
+import { RunNowDialog } from '../src/areas/jobs/RunNowDialog'
+import { NoticesHolder } from '../src/shell/NoticesHolder'
 import { en } from '../src/i18n/en'
 import { writeJson } from '../src/lib/json'
 
@@ -21,7 +21,7 @@ vi.mock('@tanstack/react-router', async (original) => ({
   useRouter: () => ({}),
   useSearch: () => ({}),
 }))
-vi.mock('../src/components/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
+vi.mock('../src/ui/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
 
 beforeAll(async () => {
   vi.stubGlobal('matchMedia', () => ({ matches: false, addListener: () => {}, removeListener: () => {}, addEventListener: () => {}, removeEventListener: () => {} }))

@@ -9,8 +9,8 @@ import { api } from '../src/api/endpoints'
 import { queryClient } from '../src/api/queries'
 import type { Run, RunDetail } from '../src/api/types'
 import { en } from '../src/i18n/en'
-import { RunErrors, RunSnoozes } from '../src/pages/RunPage'
-import { RunFilters, RunTable } from '../src/pages/RunsPage'
+import { RunErrors, RunSnoozes } from '../src/areas/runs/RunPage'
+import { RunFilters, RunTable } from '../src/areas/runs/RunsPage'
 
 vi.mock('@tanstack/react-router', async (original) => ({ ...(await original<object>()), Link: ({ children }: { children: ReactNode }) => <a href="#link">{children}</a> }))
 

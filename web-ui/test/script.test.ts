@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { foldLines } from '../src/lib/scriptDiff'
+import { foldLines } from '../src/areas/integrations/scriptDiff'
 
 const same = (n: number) => Array.from({ length: n }, (_, i) => ({ op: 'same' as const, text: `line ${i}` }))
 

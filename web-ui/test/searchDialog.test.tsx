@@ -6,7 +6,7 @@ import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, expect, it, vi } from 'vitest'
 import { queryClient } from '../src/api/queries'
 import { searchApi, type SearchHit } from '../src/api/search'
-import SearchDialog, { byKind, pageOf } from '../src/components/SearchDialog'
+import SearchDialog, { byKind, pageOf } from '../src/shell/SearchDialog'
 import { en } from '../src/i18n/en'
 
 const navigate = vi.fn<(to: object) => void>()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ROUTINGS } from '../src/components/RoutingFields'
+import { ROUTINGS } from '../src/areas/jobs/form/RoutingFields'
 import { en } from '../src/i18n/en'
 import { zh } from '../src/i18n/zh'
 import { isPointer, isSelector } from '../src/lib/selector'

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { Schedule } from '../src/api/types'
 import { en } from '../src/i18n/en'
 import { zh } from '../src/i18n/zh'
-import { shortSchedule, zoneCity } from '../src/lib/shortSchedule'
+import { shortSchedule, zoneCity } from '../src/areas/jobs/shortSchedule'
 
 beforeAll(() => i18next.init({ lng: 'en', resources: { en: { translation: en }, zh: { translation: zh } }, interpolation: { escapeValue: false } }))
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { executorAddress } from '../src/lib/snippet'
+import { executorAddress } from '../src/areas/executors/snippet'
 
 describe('executorAddress', () => {
   it('takes what the server tells', () => {

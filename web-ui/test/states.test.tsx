@@ -6,8 +6,8 @@ import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ApiError } from '../src/api/problem'
 import type { Schedule } from '../src/api/types'
-import { ScheduleText } from '../src/components/ScheduleText'
-import { ErrorState } from '../src/components/States'
+import { ScheduleText } from '../src/areas/jobs/ScheduleText'
+import { ErrorState } from '../src/ui/States'
 import { en } from '../src/i18n/en'
 
 beforeAll(async () => {

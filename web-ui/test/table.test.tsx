@@ -4,7 +4,7 @@ import i18next from 'i18next'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ApiError } from '../src/api/problem'
-import { Pager, ResourceTable } from '../src/components/ResourceTable'
+import { Pager, ResourceTable } from '../src/ui/ResourceTable'
 import { en } from '../src/i18n/en'
 
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { resetSession, setSession } from '../src/api/session'
 import type { Login } from '../src/api/types'
-import { inTenant, rewrite, splitTenant } from '../src/lib/tenantPath'
+import { inTenant, rewrite, splitTenant } from '../src/shell/tenantPath'
 
 const at = (path: string) => new URL(path, 'https://jobs.example')
 const signIn = (name: string) => setSession({ tenant: { id: '1', name } } as Login)

@@ -4,17 +4,17 @@ import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-li
 import i18next from 'i18next'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { accessApi } from '../src/api/access'
-import { limitApi } from '../src/api/limits'
+import { accessApi } from '../src/areas/access/access'
+import { limitApi } from '../src/areas/executors/limits'
 import { ApiError } from '../src/api/problem'
 import { queryClient } from '../src/api/queries'
 import type { Tenant } from '../src/api/types'
-import { NoticesHolder } from '../src/components/NoticesHolder'
+import { NoticesHolder } from '../src/shell/NoticesHolder'
 import { en } from '../src/i18n/en'
-import { TenantsPage } from '../src/pages/TenantsPage'
+import { TenantsPage } from '../src/areas/access/TenantsPage'
 
 vi.mock('@tanstack/react-router', async (original) => ({ ...(await original<object>()), useNavigate: () => () => {}, useSearch: () => ({}) }))
-vi.mock('../src/components/hooks', async (original) => ({ ...(await original<object>()), useSession: () => ({ tenant: { id: '1' } }) }))
+vi.mock('../src/ui/hooks', async (original) => ({ ...(await original<object>()), useSession: () => ({ tenant: { id: '1' } }) }))
 
 beforeAll(async () => {
   vi.stubGlobal('matchMedia', () => ({ matches: false, addListener: () => {}, removeListener: () => {}, addEventListener: () => {}, removeEventListener: () => {} }))

@@ -5,12 +5,12 @@ import i18next from 'i18next'
 import type { ReactNode } from 'react'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, expect, it, vi } from 'vitest'
-import { timerApi } from '../src/api/timers'
+import { timerApi } from '../src/areas/timers/timers'
 import { queryClient } from '../src/api/queries'
 import type { Timer } from '../src/api/types'
-import { NoticesHolder } from '../src/components/NoticesHolder'
+import { NoticesHolder } from '../src/shell/NoticesHolder'
 import { en } from '../src/i18n/en'
-import { TimersPage } from '../src/pages/TimersPage'
+import { TimersPage } from '../src/areas/timers/TimersPage'
 
 const navigate = vi.fn<(to: object) => void>()
 let search = {}
@@ -22,7 +22,7 @@ vi.mock('@tanstack/react-router', async (original) => ({
   useRouter: () => ({}),
   useSearch: () => search,
 }))
-vi.mock('../src/components/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
+vi.mock('../src/ui/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
 
 beforeAll(async () => {
   vi.stubGlobal('matchMedia', () => ({ matches: false, addListener: () => {}, removeListener: () => {}, addEventListener: () => {}, removeEventListener: () => {} }))

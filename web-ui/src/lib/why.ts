@@ -1,7 +1,7 @@
 import i18next, { type TFunction } from 'i18next'
 import type { Exclusion, LastRun, Run, RunDetail, Timer } from '../api/types'
 import { serverNow } from './connection'
-import { formatWall } from './calendar'
+import { formatWall } from '../areas/calendars/calendar'
 import { formatWithZone } from './time'
 
 /** Why a run is as it is, in the person's language; "" when there is nothing to say. */

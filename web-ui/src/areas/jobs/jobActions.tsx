@@ -1,0 +1,135 @@
+// What can be done to a job from a list or its page: run, pause, resume,
+// edit, delete; each with its question, its answer and a refresh.
+import {
+  CaretRightOutlined,
+  DeleteOutlined,
+  EditOutlined,
+  EllipsisOutlined,
+  PauseOutlined,
+  PlayCircleOutlined,
+} from '@ant-design/icons'
+import { useNavigate } from '@tanstack/react-router'
+import { Input } from 'antd'
+import { lazy, Suspense, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../api/endpoints'
+import { queryClient, refreshJobs } from '../../api/queries'
+import type { Job } from '../../api/types'
+import { loadChunk } from '../../lib/chunk'
+import { ActionButton } from '../../ui/ActionButton'
+import { useCan, useShowError } from '../../ui/hooks'
+import { message } from '../../ui/notices'
+import OpenMenu from '../../ui/OpenMenu'
+import { useConfirm } from '../../ui/useConfirm'
+
+const RunNowDialog = lazy(() => loadChunk(() => import('./RunNowDialog').then((module) => ({ default: module.RunNowDialog }))))
+
+function useJobActions(job: Job, onDeleted?: () => void) {
+  const { t } = useTranslation()
+  const confirm = useConfirm()
+  const showError = useShowError()
+
+  const act = async (work: () => Promise<unknown>, done: string) => {
+    try {
+      await work()
+      message.success(done)
+      refreshJobs()
+    } catch (err) {
+      showError(err)
+      throw err
+    }
+  }
+  const pause = () => {
+    let note = ''
+    confirm({
+      title: t('jobs.action.pauseTitle', { name: job.name }),
+      content: (
+        <div className="stack">
+          <p>{t('jobs.action.pauseHelp')}</p>
+          <Input aria-label={t('jobs.action.pauseNote')} placeholder={t('jobs.action.pauseNote')} maxLength={500} onChange={(event) => (note = event.target.value)} />
+        </div>
+      ),
+      okText: t('jobs.action.pause'),
+      cancelText: t('action.cancel'),
+      onOk: () => act(() => api.pauseJob(job.id, note.trim()), t('jobs.action.paused', { name: job.name })).catch(() => {}),
+    })
+  }
+  const resume = () => act(() => api.resumeJob(job.id), t('jobs.action.resumed', { name: job.name })).catch(() => {})
+  const remove = () =>
+    confirm({
+      title: t('jobs.action.deleteTitle', { name: job.name }),
+      content: (
+        <>
+          <p>{t('jobs.action.deleteHelp')}</p>
+          {job.declared && <p>{t('jobs.action.deleteDeclaredHelp')}</p>}
+        </>
+      ),
+      okText: t('action.delete'),
+      okButtonProps: { danger: true },
+      cancelText: t('action.cancel'),
+      onOk: () =>
+        act(async () => {
+          await api.deleteJob(job.id)
+          queryClient.removeQueries({ queryKey: ['job', job.id] })
+          onDeleted?.()
+        }, t('jobs.action.deleted', { name: job.name })).catch(() => {}),
+    })
+  return { pause, resume, remove }
+}
+
+/** Run, pause or resume, and "…" with the rest. Hidden where the role forbids. */
+export function JobActions({ job, compact, onDeleted }: { job: Job; compact?: boolean; onDeleted?: () => void }) {
+  const { t } = useTranslation()
+  const navigate = useNavigate()
+  const canRun = useCan('operator')
+  const canEdit = useCan('editor')
+  const [running, setRunning] = useState(false)
+  const { pause, resume, remove } = useJobActions(job, onDeleted)
+  if (!canRun) return null
+  const paused = job.state === 'paused'
+  const toggle = paused ? resume : pause
+  const toggleText = t(paused ? 'jobs.action.resume' : 'jobs.action.pause')
+  const toggleIcon = paused ? <PlayCircleOutlined /> : <PauseOutlined />
+  return (
+    <span className="row tight" style={{ flexWrap: 'nowrap' }}>
+      <ActionButton
+        size={compact ? 'small' : 'middle'}
+        type={compact ? 'default' : 'primary'}
+        icon={<CaretRightOutlined />}
+        onClick={() => setRunning(true)}
+        aria-label={compact ? `${t('jobs.action.run')}: ${job.name}` : undefined}
+      >
+        {t('jobs.action.run')}
+      </ActionButton>
+      <ActionButton
+        size={compact ? 'small' : 'middle'}
+        icon={toggleIcon}
+        onClick={toggle}
+        title={compact ? toggleText : undefined}
+        aria-label={compact ? `${toggleText}: ${job.name}` : undefined}
+      >
+        {compact ? null : toggleText}
+      </ActionButton>
+      {canEdit && (
+        <OpenMenu
+          button={{ type: 'default', size: compact ? 'small' : 'middle', icon: <EllipsisOutlined />, 'aria-label': t('action.more', { name: job.name }) }}
+          menu={{
+            items: [
+              { key: 'edit', icon: <EditOutlined />, label: t('jobs.action.edit') },
+              { key: 'delete', icon: <DeleteOutlined />, label: t('jobs.action.delete'), danger: true },
+            ],
+            onClick: ({ key }) => {
+              if (key === 'edit') void navigate({ to: '/jobs/$jobId/edit', params: { jobId: job.id } })
+              else remove()
+            },
+          }}
+        />
+      )}
+      {running && (
+        <Suspense fallback={null}>
+          <RunNowDialog job={job} onClose={() => setRunning(false)} />
+        </Suspense>
+      )}
+    </span>
+  )
+}

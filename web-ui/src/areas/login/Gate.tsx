@@ -1,0 +1,36 @@
+import './login.css'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { Bell } from '../../shell/Bell'
+import { useDocumentTitle } from '../../ui/hooks'
+import { LanguageMenu, ThemeMenu } from '../../shell/Preferences'
+
+/** The frame of the pages before and beside the shell. */
+export function Gate({ title, children }: { title: string; children: ReactNode }) {
+  const { t } = useTranslation()
+  useDocumentTitle(title)
+  return (
+    <main className="gate">
+      <div className="gate-card stack">
+        <div className="row between" style={{ flexWrap: 'nowrap' }}>
+          <span className="row" style={{ flexWrap: 'nowrap' }}>
+            <span style={{ flex: 'none' }}>
+              <Bell size={34} />
+            </span>
+            <span>
+              <strong style={{ fontSize: 16 }}>{t('app.name')}</strong>
+              <br />
+              <span className="muted small">{t('app.tagline')}</span>
+            </span>
+          </span>
+          <span className="row tight" style={{ flexWrap: 'nowrap' }}>
+            <LanguageMenu />
+            <ThemeMenu />
+          </span>
+        </div>
+        <h1>{title}</h1>
+        {children}
+      </div>
+    </main>
+  )
+}

@@ -1,0 +1,249 @@
+// Is anything wrong, is anything late, what comes next: on one screen.
+import { CheckCircleOutlined } from '@ant-design/icons'
+import { useQuery } from '../../api/useQuery'
+import { Link } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import { queries } from '../../api/queries'
+import { statisticQueries } from '../../api/statistics'
+import type { AttentionItem, Overview } from '../../api/types'
+import { useCan, useLang } from '../../ui/hooks'
+import { OutcomeBars, OutcomeFacts } from '../../ui/Outcomes'
+import { Page } from '../../ui/Page'
+import { Blank, ErrorState, PageSkeleton } from '../../ui/States'
+import { RelativeTime } from '../../ui/TimeText'
+
+export function OverviewPage() {
+  const { t } = useTranslation()
+  const overview = useQuery(queries.overview())
+  return (
+    <Page title={t('overview.title')}>
+      {overview.data ? (
+        <Content data={overview.data} />
+      ) : overview.error ? (
+        <ErrorState error={overview.error} onRetry={() => void overview.refetch()} />
+      ) : (
+        <PageSkeleton />
+      )}
+    </Page>
+  )
+}
+
+function Content({ data }: { data: Overview }) {
+  const { t } = useTranslation()
+  // Who may see it.
+  const operates = useCan('operator')
+  const fresh = data.jobs.enabled + data.jobs.paused === 0
+  return (
+    <div className="stack">
+      {fresh && <FirstSteps data={data} />}
+      <div>
+        <Tiles data={data} />
+        <p className="muted small" style={{ marginTop: 6 }}>
+          {t('overview.tilesCount')} {operates && <Link to="/timers">{t('overview.timersList')}</Link>}
+        </p>
+      </div>
+      <Day />
+      <Overdue />
+      <div className="grid-2">
+        <Attention items={data.attention} />
+        <NextFires fires={data.nextFires} />
+      </div>
+    </div>
+  )
+}
+
+/** How runs have ended by hour; nothing until there are some. */
+function Day() {
+  const { t } = useTranslation()
+  const { data } = useQuery(statisticQueries.day())
+  if (!data || data.items.length === 0) return null
+  const broken = data.total.failed + data.total.timedOut + data.total.lost > 0
+  return (
+    <section className="card">
+      <h2>{t('timers.stats.spans.day')}</h2>
+      <p className="muted small">
+        {t('overview.chartCounts')} {broken && <Link to="/runs" search={{ cause: 'timer', state: 'failed,timed_out,lost', range: '24h' }}>{t('overview.failedTimers')}</Link>}
+      </p>
+      <OutcomeBars data={data} label={t('timers.stats.spans.day')} />
+      <OutcomeFacts total={data.total} />
+    </section>
+  )
+}
+
+const OVERDUE_SHOWN = 5
+
+/** What has passed and has not started; nothing when there is none. */
+function Overdue() {
+  const { t } = useTranslation()
+  const { data } = useQuery(statisticQueries.overdue())
+  if (!data || data.items.length === 0) return null
+  return (
+    <section className="card">
+      <h2>
+        {t('overview.overdue')} <span className="st-timeout num">{`${data.items.length}${data.more ? '+' : ''}`}</span>
+      </h2>
+      <p className="muted small">{t('overview.overdueHelp')}</p>
+      <ul className="plain-list">
+        {data.items.slice(0, OVERDUE_SHOWN).map((one) => (
+          <li key={`${one.jobId}-${one.fireAt}-${one.runId ?? ''}`}>
+            {one.runId ? (
+              <Link to="/runs/$runId" params={{ runId: one.runId }} className="clip">
+                {one.jobName}
+              </Link>
+            ) : (
+              <Link to="/jobs/$jobId" params={{ jobId: one.jobId }} className="clip">
+                {one.jobName}
+              </Link>
+            )}
+            <RelativeTime at={one.fireAt} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Tiles({ data }: { data: Overview }) {
+  const { t } = useTranslation()
+  const runs = data.runs24h
+  const bad = runs.failed + runs.timedOut + runs.lost
+  const all = runs.succeeded + bad
+  const percent = all === 0 ? '—' : `${(Math.floor((runs.succeeded / all) * 1000) / 10).toFixed(all === runs.succeeded ? 0 : 1)} %`
+  return (
+    <div className="tiles">
+      <Link className="tile" to="/runs" search={{ state: 'succeeded', range: '24h' }}>
+        <div className="muted">{t('overview.success')}</div>
+        <div className="tile-value st-success">{percent}</div>
+        <div className="muted small">{all === 0 ? t('overview.noFinished') : t('overview.successOf', { ok: runs.succeeded, all })}</div>
+      </Link>
+      <Link className="tile" to="/runs" search={{ state: 'due,offered,running,cancelling,retry_wait' }}>
+        <div className="muted">{t('overview.running')}</div>
+        <div className="tile-value st-running">{runs.running}</div>
+        <div className="muted small">{t('overview.due', { count: runs.due })}</div>
+      </Link>
+      <Link className="tile" to="/runs" search={{ state: 'failed,timed_out,lost', range: '24h' }}>
+        <div className="muted">{t('overview.failed')}</div>
+        <div className={`tile-value${bad > 0 ? ' st-failed' : ''}`}>{bad}</div>
+        <div className="muted small">{t('overview.failedParts', { failed: runs.failed, timedOut: runs.timedOut, lost: runs.lost })}</div>
+      </Link>
+      <Link className="tile" to="/runs" search={{ state: 'missed', range: '24h' }}>
+        <div className="muted">{t('overview.missed')}</div>
+        <div className={`tile-value${runs.missed > 0 ? ' st-skipped' : ''}`}>{runs.missed}</div>
+        <div className="muted small">{runs.excluded > 0 ? t('overview.excluded', { count: runs.excluded }) : t('overview.missedHelp')}</div>
+      </Link>
+      <Link className="tile" to="/jobs" search={{}}>
+        <div className="muted">{t('overview.jobs')}</div>
+        <div className="tile-value">{data.jobs.enabled}</div>
+        <div className="muted small">{t('overview.paused', { count: data.jobs.paused })}</div>
+      </Link>
+      <Link className="tile" to="/executors">
+        <div className="muted">{t('overview.executors')}</div>
+        <div className="tile-value">{data.executors.online}</div>
+        <div className={`small ${data.executors.offline > 0 ? 'st-lost' : 'muted'}`}>{t('overview.offline', { count: data.executors.offline })}</div>
+      </Link>
+    </div>
+  )
+}
+
+function Attention({ items }: { items: AttentionItem[] }) {
+  const { t } = useTranslation()
+  return (
+    <section className="card">
+      <h2>{t('overview.attention')}</h2>
+      {items.length === 0 ? (
+        <Blank icon={<CheckCircleOutlined />} title={t('overview.calm')} />
+      ) : (
+        <ul className="plain-list">
+          {items.map((item) => (
+            <li key={`${item.kind}-${item.jobId ?? item.executorId ?? item.text.en}`}>
+              <AttentionLine item={item} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}
+
+function AttentionLine({ item }: { item: AttentionItem }) {
+  const text = item.text[useLang()]
+  const mark = (
+    <span className="st-timeout" aria-hidden="true">
+      ⚠{' '}
+    </span>
+  )
+  if (item.jobId) {
+    return (
+      <Link to="/jobs/$jobId" params={{ jobId: item.jobId }}>
+        {mark}
+        {text}
+      </Link>
+    )
+  }
+  if (item.executorId) {
+    return (
+      <Link to="/executors/$executorId" params={{ executorId: item.executorId }}>
+        {mark}
+        {text}
+      </Link>
+    )
+  }
+  if (item.kind === 'alerts_reach_nobody') {
+    return (
+      <Link to="/alerts/rules">
+        {mark}
+        {text}
+      </Link>
+    )
+  }
+  return (
+    <span>
+      {mark}
+      {text}
+    </span>
+  )
+}
+
+function NextFires({ fires }: { fires: Overview['nextFires'] }) {
+  const { t } = useTranslation()
+  return (
+    <section className="card">
+      <h2>{t('overview.nextFires')}</h2>
+      {fires.length === 0 ? (
+        <p className="muted">{t('overview.noFires')}</p>
+      ) : (
+        <ul className="plain-list">
+          {fires.map((fire) => (
+            <li key={`${fire.jobId}-${fire.at}`}>
+              <Link to="/jobs/$jobId" params={{ jobId: fire.jobId }} className="clip">
+                {fire.jobName}
+              </Link>
+              <RelativeTime at={fire.at} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}
+
+/** The way from an empty system to the first run; each step from real data. */
+function FirstSteps({ data }: { data: Overview }) {
+  const { t } = useTranslation()
+  const connected = data.executors.online > 0
+  return (
+    <section className="card">
+      <h2>{t('overview.startTitle')}</h2>
+      <ol style={{ paddingLeft: 20, display: 'grid', gap: 6 }}>
+        <li>
+          {connected && <span className="st-success">✓ </span>}
+          <Link to="/executors">{t('overview.start1')}</Link>
+        </li>
+        <li>
+          <Link to="/jobs/new">{t('overview.start2')}</Link>
+        </li>
+        <li>{t('overview.start3')}</li>
+      </ol>
+    </section>
+  )
+}

@@ -1,0 +1,115 @@
+// What a reader can ask of a log: follow, level, attempt, text, line.
+import './log.css'
+import { DownloadOutlined, DownOutlined, UpOutlined } from '@ant-design/icons'
+import { Button, Checkbox, Input, Select } from 'antd'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { LEVELS } from './logText'
+import type { LogSearch } from './useLogSearch'
+
+interface Props {
+  following: boolean
+  onFollow: () => void
+  minRank: number
+  onMinRank: (rank: number) => void
+  attempts: number[]
+  attempt: number | undefined
+  onAttempt: (n: number | undefined) => void
+  typed: string
+  onTyped: (text: string) => void
+  search: LogSearch
+  onlyMatches: boolean
+  onOnlyMatches: (on: boolean) => void
+  lastLine: number
+  onJump: (n: number) => void
+  wrap: boolean
+  onWrap: (on: boolean) => void
+  times: boolean
+  onTimes: (on: boolean) => void
+  onDownload: () => void
+}
+
+export function LogBar(props: Props) {
+  const { t } = useTranslation()
+  const { search } = props
+  return (
+    <div className="log-bar">
+      <Checkbox checked={props.following} onChange={props.onFollow}>
+        {t('runs.log.follow')}
+      </Checkbox>
+      <Select
+        aria-label={t('runs.log.level')}
+        style={{ width: 140 }}
+        value={props.minRank}
+        onChange={props.onMinRank}
+        options={LEVELS.map((level, rank) => ({ value: rank, label: rank === 0 ? t('runs.log.levelAll') : t('runs.log.levelAtLeast', { level }) }))}
+      />
+      {props.attempts.length > 1 && (
+        <Select
+          aria-label={t('runs.log.attempt')}
+          style={{ width: 130 }}
+          value={props.attempt ?? 0}
+          onChange={(n) => props.onAttempt(n || undefined)}
+          options={[{ value: 0, label: t('runs.log.attemptAll') }, ...props.attempts.map((n) => ({ value: n, label: t('runs.detail.attempt', { n }) }))]}
+        />
+      )}
+      <Input
+        type="search"
+        allowClear
+        style={{ width: 190 }}
+        aria-label={t('runs.log.search')}
+        placeholder={t('runs.log.search')}
+        value={props.typed}
+        onChange={(event) => {
+          props.onTyped(event.target.value)
+          search.restart()
+        }}
+        onPressEnter={(event) => search.step(event.shiftKey ? -1 : 1)}
+      />
+      {search.active && (
+        <span className="row tight">
+          <span className="muted small num" role="status">
+            {search.label}
+          </span>
+          <Button size="small" icon={<UpOutlined />} aria-label={t('runs.log.previousMatch')} loading={search.busy} disabled={search.none} onClick={() => search.step(-1)} />
+          <Button size="small" icon={<DownOutlined />} aria-label={t('runs.log.nextMatch')} loading={search.busy} disabled={search.none} onClick={() => search.step(1)} />
+          <Checkbox checked={props.onlyMatches} onChange={(event) => props.onOnlyMatches(event.target.checked)}>
+            {t('runs.log.onlyMatches')}
+          </Checkbox>
+        </span>
+      )}
+      <span className="grow" />
+      <JumpBox lastLine={props.lastLine} onJump={props.onJump} />
+      <Checkbox checked={props.wrap} onChange={(event) => props.onWrap(event.target.checked)}>
+        {t('runs.log.wrap')}
+      </Checkbox>
+      <Checkbox checked={props.times} onChange={(event) => props.onTimes(event.target.checked)}>
+        {t('runs.log.times')}
+      </Checkbox>
+      <Button icon={<DownloadOutlined />} disabled={props.lastLine === 0} onClick={props.onDownload}>
+        {t('runs.log.download')}
+      </Button>
+    </div>
+  )
+}
+
+/** Enter goes to the line; what is no number of a line goes nowhere. */
+function JumpBox({ lastLine, onJump }: { lastLine: number; onJump: (n: number) => void }) {
+  const { t } = useTranslation()
+  const [typed, setTyped] = useState('')
+  const n = Number(typed.replaceAll(/[\s,.]/g, ''))
+  const good = Number.isSafeInteger(n) && n >= 1
+  return (
+    <Input
+      style={{ width: 110 }}
+      inputMode="numeric"
+      aria-label={t('runs.log.jumpLine')}
+      placeholder={t('runs.log.jumpLine')}
+      value={typed}
+      status={typed !== '' && !good ? 'error' : undefined}
+      disabled={lastLine === 0}
+      onChange={(event) => setTyped(event.target.value)}
+      onPressEnter={() => good && onJump(Math.min(n, lastLine))}
+    />
+  )
+}
