@@ -34,14 +34,14 @@ test('an instance is removed, and the cluster page says who was turned away, why
   assert.deepEqual(await axe(page), [])
   await dialog.getByRole('button', { name: 'Remove' }).click()
   await page.getByRole('region', { name: 'Kept out' }).getByText('smoke test').waitFor()
-  await go('/cluster')
+  await go('/settings/cluster')
   const row = page.getByRole('region', { name: 'Turned away' }).getByRole('row').filter({ hasText: 'An administrator keeps it out.' })
   await row.waitFor()
   await says(row, /allow it again on the page of the executor/)
 })
 
 test('a new user must choose a password, and a viewer sees no controls', async () => {
-  await go('/settings/users')
+  await go('/settings/people/users')
   await page.getByRole('button', { name: 'New user' }).click()
   const form = page.getByRole('dialog')
   await form.getByLabel('User name').fill(jobName)
@@ -71,7 +71,7 @@ test('a new user must choose a password, and a viewer sees no controls', async (
   for (const name of [/^Run now/, /^Pause/, /^More actions/, 'New job']) {
     assert.equal(await viewer.page.getByRole('button', { name }).count(), 0, String(name))
   }
-  assert.equal(await viewer.page.getByRole('link', { name: 'Users' }).count(), 0)
+  assert.equal(await viewer.page.getByRole('link', { name: 'People' }).count(), 0)
   for (const address of ['jobs/new', 'calendars/new', 'scripts/new', 'settings/users', 'settings/api-keys', 'settings/tenants']) {
     await viewer.page.goto(`${env.url}/${address}`)
     await viewer.page.getByText('Your role does not allow this').waitFor()

@@ -62,7 +62,7 @@ test('an incident is taken on, silenced and ended', async () => {
   await dialog.getByRole('button', { name: 'Silence' }).click()
   await dialog.waitFor({ state: 'detached' })
 
-  await go('/alerts/silences')
+  await go('/settings/notifications/silences')
   const row = page.getByRole('row').filter({ hasText: `deploy of ${name}` })
   await says(row, new RegExp(`Run timed out[^]*${name}[^]*on[^]*admin`))
   await settled(page)
@@ -84,7 +84,7 @@ test('an incident is taken on, silenced and ended', async () => {
 })
 
 test('deliveries are listed by state and lead to their incident', async () => {
-  await go('/alerts/deliveries')
+  await go('/settings/notifications/deliveries')
   const row = page.getByRole('row').filter({ hasText: 'smoke@example.com' }).first()
   await row.waitFor()
   await row.getByRole('link', { name: 'Run timed out' }).click()
@@ -93,7 +93,7 @@ test('deliveries are listed by state and lead to their incident', async () => {
 
 test('a channel is made, previewed, tried with the answer shown, and keeps its keys', async () => {
   session.expect(/422.*\/alert-channels/)
-  await go('/alerts/channels')
+  await go('/settings/notifications/channels')
   await page.getByText('No channel yet').waitFor()
   await page.getByRole('link', { name: 'New channel' }).click()
   await page.getByLabel('Name', { exact: true }).fill(`${name}-hook`)
@@ -129,7 +129,7 @@ test('a channel is made, previewed, tried with the answer shown, and keeps its k
 
 test('a rule is refused at its field, says what it does, and the default channels are named', async () => {
   session.expect(/422.*\/alert-rules/)
-  await go('/alerts/rules')
+  await go('/settings/notifications/rules')
   await page.getByRole('link', { name: 'New rule' }).click()
   await page.getByLabel('Name', { exact: true }).fill(`${name}-rule`)
   await choose('Tells', 'A run takes too long')
@@ -166,7 +166,7 @@ test('a rule is refused at its field, says what it does, and the default channel
 })
 
 test('a rule tells of successes', async () => {
-  await go('/alerts/rules')
+  await go('/settings/notifications/rules')
   await page.getByRole('link', { name: 'New rule' }).click()
   await page.getByLabel('Name', { exact: true }).fill(`${name}-success`)
   await says(page.getByRole('region', { name: 'What it says' }), /all that goes wrong/)

@@ -9,7 +9,7 @@ const field = (name) => page.getByRole('textbox', { name: new RegExp(`^(\\* )?${
 test('callbacks are off until a host is allowed, and say who allowed it', async () => {
   session.expect(/422.*\/(script-policy|jobs|connections)\b/)
   await go('/overview')
-  await page.getByRole('navigation').getByRole('link', { name: 'Connections' }).click()
+  await page.getByRole('navigation').getByRole('link', { name: 'Integrations' }).click()
   await heading('Connections').waitFor()
   const card = page.getByRole('region', { name: 'Callbacks' })
   await says(card, /Off: no address may be called/)
@@ -34,12 +34,12 @@ test('callbacks are off until a host is allowed, and say who allowed it', async 
   await says(card, /10s · 7[^]*agreed, OPS-17[^]*no host/)
   await shot(page, 'callbacks')
   // What agents may do is another card, and stays as it was.
-  await go('/scripts')
+  await go('/settings/integrations/scripts')
   await says(page.getByRole('region', { name: 'What agents may do' }), /Shell/)
 })
 
 test('the secret of callbacks is shown to administrators, and replaced after a question', async () => {
-  await go('/connections')
+  await go('/settings/integrations/connections')
   const card = page.getByRole('region', { name: 'Callbacks' })
   const dialog = page.getByRole('dialog')
   const read = async () => {
@@ -62,7 +62,7 @@ test('the secret of callbacks is shown to administrators, and replaced after a q
 })
 
 test('a job that calls an address is written as a form', async () => {
-  await go('/connections')
+  await go('/settings/integrations/connections')
   await page.getByRole('link', { name: 'New job that calls' }).click()
   await page.getByLabel('Name', { exact: true }).fill(`${jobName}-call`)
   await choose('method', 'POST')
@@ -81,7 +81,7 @@ test('a job that calls an address is written as a form', async () => {
 })
 
 test('a connection to a broker is made, refused at its field, edited, tried and deleted', async () => {
-  await go('/connections/new')
+  await go('/settings/integrations/connections/new')
   await page.getByLabel('Name', { exact: true }).fill(`${jobName}-mq`)
   await choose('Broker', 'RabbitMQ')
   await page.getByLabel('Addresses').fill('amqp://127.0.0.1:5672')

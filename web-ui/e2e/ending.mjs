@@ -22,7 +22,7 @@ test('delete the connection', async () => {
   const dialog = page.getByRole('dialog')
   await dialog.getByText('What still names it fails from then on.').waitFor()
   await dialog.getByRole('button', { name: 'Delete' }).click()
-  await page.waitForURL((url) => placeOf(url) === '/connections')
+  await page.waitForURL((url) => placeOf(url) === '/settings/integrations/connections')
   await page.getByText('No connection to a broker yet').waitFor()
 })
 

@@ -48,7 +48,7 @@ test('a job takes a calendar, the preview shows what it takes out, and the calen
 })
 
 test('what agents may do is nothing until it is allowed; a script is written, changed, compared and restored', async () => {
-  await go('/scripts')
+  await go('/settings/integrations/scripts')
   const policy = page.getByRole('region', { name: 'What agents may do' })
   await policy.getByText('nothing', { exact: true }).waitFor()
   await policy.getByRole('button', { name: 'Change' }).click()
@@ -61,7 +61,7 @@ test('what agents may do is nothing until it is allowed; a script is written, ch
   await dialog.waitFor({ state: 'detached' })
   await policy.getByText('Shell', { exact: true }).waitFor()
 
-  await go('/scripts/new')
+  await go('/settings/integrations/scripts/new')
   await page.getByLabel('Name', { exact: true }).fill(`${jobName}-script`)
   await page.getByLabel('Content').fill('#!/bin/sh\necho one\n')
   await page.getByLabel('Note').fill('first')
@@ -111,7 +111,7 @@ test('a save over somebody else’s script or calendar is told, keeps the draft,
 })
 
 test('a backfill says what it would do, writes its runs, and can be stopped', async () => {
-  await go(`${made.job}/backfills`)
+  await go(`${made.job}/runs`)
   await page.getByRole('button', { name: 'New backfill' }).click()
   const dialog = page.getByRole('dialog')
   for (const [label, day] of [['From', -4], ['Up to', -2]]) {
@@ -132,7 +132,7 @@ test('a backfill says what it would do, writes its runs, and can be stopped', as
 })
 
 test('a limit is set and taken away', async () => {
-  await go('/limits')
+  await go('/settings/limits')
   const row = page.getByRole('row').nth(2)
   const set = async (max) => {
     await row.getByRole('button').click()
@@ -148,7 +148,7 @@ test('a limit is set and taken away', async () => {
 })
 
 test('a quota is set, and brought back to its default', async () => {
-  await go('/limits')
+  await go('/settings/limits')
   const row = page.getByRole('row').filter({ hasText: 'Executors that exist.' })
   const set = async (value) => {
     await row.getByRole('button').click()
@@ -166,7 +166,7 @@ test('a quota is set, and brought back to its default', async () => {
 })
 
 test('the cluster shows its node with all partitions', async () => {
-  await go('/cluster')
+  await go('/settings/cluster')
   await says(page.getByRole('table', { name: 'Nodes' }), /answers you[\s\S]*Live[\s\S]*64/)
   assert.equal(await page.locator('.cell').count(), 64)
 })

@@ -79,14 +79,14 @@ test('a dialog begins at its first field, and gives the focus back to what opene
     ['/jobs', /^Run now/, /INPUT/],
     [made.job, 'Run now', /INPUT/],
     [made.job, 'Pause', /BUTTON.*Pause/],
-    [`${made.job}/backfills`, 'New backfill', /INPUT/],
-    ['/limits', /Set a limit/, /INPUT limit-max/],
+    [`${made.job}/runs`, 'New backfill', /INPUT/],
+    ['/settings/limits', /Set a limit/, /INPUT limit-max/],
     ['/executors', 'New executor', /INPUT/],
-    ['/settings/users', 'New user', /INPUT username/],
-    ['/settings/api-keys', 'New API key', /INPUT name/],
-    ['/settings/api-keys', /^Revoke/, /BUTTON.*Cancel/],
+    ['/settings/people/users', 'New user', /INPUT username/],
+    ['/settings/people/api-keys', 'New API key', /INPUT name/],
+    ['/settings/people/api-keys', /^Revoke/, /BUTTON.*Cancel/],
     ['/settings/tenants', 'New tenant', /INPUT name/],
-    ['/scripts', 'Change', /INPUT/],
+    ['/settings/integrations/scripts', 'Change', /INPUT/],
   ]
   for (const [path, name, begins] of dialogs) {
     await go(path)
@@ -128,7 +128,7 @@ test('a menu is worked with the arrow keys; what it opens returns to its button'
   await focused(more, 'after the question')
 })
 
-for (const [path, size] of [['/jobs/new', { width: 1360, height: 850 }], ['/jobs/new', { width: 390, height: 844 }], ['/runs', { width: 1360, height: 850 }], ['/cluster', { width: 1360, height: 850 }]]) {
+for (const [path, size] of [['/jobs/new', { width: 1360, height: 850 }], ['/jobs/new', { width: 390, height: 844 }], ['/runs', { width: 1360, height: 850 }], ['/settings/cluster', { width: 1360, height: 850 }]]) {
   test(`every stop of ${path} at ${size.width} px has a ring and lies free; a form goes from top to bottom`, async () => {
     await page.setViewportSize(size)
     await go(path)

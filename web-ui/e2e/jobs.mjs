@@ -150,20 +150,22 @@ test('a save over somebody else’s change shows the difference and loses nothin
   await page.waitForURL((url) => placeOf(url) === made.job)
   await page.getByText('changed by me').waitFor()
   await page.getByText('The Other').waitFor()
-  await go(`${made.job}/revisions`)
+  await go(`${made.job}/changes`)
+  await page.getByText(/^Revision \d+, \d+ field/).first().click()
   await says(page.locator('.diff').first(), /changed by the other[\s\S]*changed by me/)
 })
 
-test('the history of a job says who edited, paused and resumed it, and why', async () => {
+test('the changes of a job say who edited, paused and resumed it, and why', async () => {
   await go(made.job)
-  await page.getByRole('link', { name: 'History' }).click()
-  const history = page.getByRole('region', { name: 'History' })
-  await says(history, new RegExp(`Edited · Revision 3[^]*Resumed[^]*Paused[^]*${env.user}[^]*smoke test[^]*Created`))
+  await page.getByRole('link', { name: 'Changes' }).click()
+  const history = page.getByRole('region', { name: 'Changes' })
+  await says(history, new RegExp(`Edited[^]*Revision 3[^]*Resumed[^]*Paused[^]*${env.user}[^]*smoke test[^]*Created`))
   await settled(page)
-  await shot(page, 'job-history')
+  await shot(page, 'job-changes')
   assert.deepEqual(await axe(page), [])
-  await history.getByRole('link', { name: 'Revision 3' }).click()
-  await page.waitForURL('**/revisions')
+  // Addresses of earlier versions lead on.
+  await go(`${made.job}/history`)
+  await page.waitForURL('**/changes')
 })
 
 test('what code proposes is shown in words, and becomes a job when it is accepted', async () => {

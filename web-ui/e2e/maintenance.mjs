@@ -4,7 +4,7 @@ import { axe, settled, shot } from './browser.mjs'
 import { go, page, says, test } from './world.mjs'
 
 test('maintenance of the tenant is begun, shown on every page, and ended', async () => {
-  await go('/cluster')
+  await go('/settings/cluster')
   const card = page.getByRole('region', { name: 'Maintenance' })
   await card.getByText('Nothing is under maintenance.').waitFor()
   await card.getByRole('button', { name: 'Start for the tenant' }).click()
@@ -23,7 +23,7 @@ test('maintenance of the tenant is begun, shown on every page, and ended', async
   assert.deepEqual(await axe(page), [])
   await go('/jobs')
   await page.locator('.banner').getByText('new switch in rack 7').waitFor()
-  await go('/cluster')
+  await go('/settings/cluster')
   await card.getByRole('button', { name: /^End: / }).click()
   await settled(page) // a click on a dialog that still moves may miss
   await dialog.getByRole('button', { name: 'End', exact: true }).click()

@@ -89,12 +89,12 @@ test('a run says why it came as it did: its steps, and the instances considered'
 })
 
 test('a job says why nothing ran at a moment, and leads to the next fire time', async () => {
-  await go(`${made.job}/why`)
+  await go(`${made.job}?why=last`)
   await page.getByRole('button', { name: 'Next fire' }).click()
   await page.getByText('It lies ahead').waitFor()
-  await go(`${made.job}/why?at=2020-01-01T00:00:00.000Z`)
+  await go(`${made.job}?why=2020-01-01T00:00:00.000Z`)
   await page.getByText('The job did not exist yet').waitFor()
   await page.getByRole('link', { name: 'Fire time after' }).click()
-  await page.waitForURL(/at=2020-01-01T\d\d:30:00/)
+  await page.waitForURL(/why=2020-01-01T\d\d:30:00/)
   await page.getByText('The job did not exist yet').waitFor()
 })

@@ -64,7 +64,7 @@ test('a platform administrator goes to work in a new tenant, and back', async ()
   await says(row(), /current/)
   assert.equal(await button('Disable').count(), 0, 'nobody shuts the tenant that they work in')
   await says(page.getByRole('banner'), new RegExp(name))
-  await go('/settings/users') // where its first administrator is added
+  await go('/settings/people/users') // where its first administrator is added
   await page.getByText('Nobody belongs to this tenant yet').waitFor()
   await page.getByRole('button', { name: 'New user' }).click()
   await says(dialog(), /Role[^]*Administrator/i)

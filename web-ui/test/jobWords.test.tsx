@@ -14,7 +14,7 @@ import { en } from '../src/i18n/en'
 import { zh } from '../src/i18n/zh'
 import { settingLabel, settingsOf, settingText } from '../src/areas/jobs/jobWords'
 import { newJob } from '../src/areas/jobs/form/jobForm'
-import { ProposalsPage } from '../src/areas/jobs/change/ProposalsPage'
+import Proposals from '../src/areas/jobs/change/Proposals'
 
 vi.mock('@tanstack/react-router', async (original) => ({ ...(await original<object>()), Link: ({ children }: { children: ReactNode }) => <a href="#link">{children}</a> }))
 vi.mock('../src/ui/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
@@ -91,7 +91,7 @@ const show = (items: Proposal[]) => {
     <I18nextProvider i18n={i18next}>
       <>
         <QueryClientProvider client={queryClient}>
-          <ProposalsPage />
+          <Proposals />
         </QueryClientProvider>
         <NoticesHolder />
       </>
@@ -113,7 +113,7 @@ describe('a limit of nothing', () => {
   })
 })
 
-describe('ProposalsPage', () => {
+describe('Proposals', () => {
   it('shows a new job in words, with its next fires and what is unlike the default', async () => {
     show([proposal])
     const card = within(await screen.findByRole('region', { name: 'noon-report' }))

@@ -28,7 +28,7 @@ const hit = (kind: string, id: string, name: string, hint = ''): SearchHit => ({
 
 it('each kind has a page, and a timer is shown in the list', () => {
   expect(pageOf(hit('Job', '7', 'nightly', 'shop'))).toEqual({ to: '/jobs/7' })
-  expect(pageOf(hit('AlertRule', '7', 'late'))).toEqual({ to: '/alerts/rules/7' })
+  expect(pageOf(hit('AlertRule', '7', 'late'))).toEqual({ to: '/settings/notifications/rules/7' })
   expect(pageOf(hit('Timer', '7', 'order/1', 'shop/pay/later'))).toEqual({ to: '/timers', search: { executor: 'shop', handler: 'pay/later', keyPrefix: 'order/1' } })
   expect(pageOf(hit('Unknown', '7', 'x'))).toBeUndefined()
   expect(byKind([hit('Job', '1', 'a'), hit('Executor', '2', 'b'), hit('Job', '3', 'c')]).map((group) => [group.kind, group.hits.length])).toEqual([['Job', 2], ['Executor', 1]])

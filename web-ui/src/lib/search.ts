@@ -86,6 +86,8 @@ export interface JobsSearch {
   kind?: 'call' | 'callback' | 'timer' | 'all'
   label?: string
   owner?: string
+  /** Present: the jobs that code proposes. */
+  proposed?: '1'
   sort?: 'name' | 'nextFireAt' | 'updatedAt'
   cursor?: string
 }
@@ -99,9 +101,20 @@ export function jobsSearch(raw: Record<string, unknown>): JobsSearch {
     kind: oneOf(raw.kind, ['call', 'callback', 'timer', 'all']),
     label: text(raw.label),
     owner: text(raw.owner),
+    proposed: raw.proposed === '1' || raw.proposed === 1 ? '1' : undefined,
     sort: oneOf(raw.sort, ['name', 'nextFireAt', 'updatedAt']),
     cursor: text(raw.cursor),
   })
+}
+
+/** The moment that the drawer of a job explains: an instant, or the last fire. */
+export interface WhySearch {
+  why?: string
+}
+
+export function whySearch(raw: Record<string, unknown>): WhySearch {
+  const why = text(raw.why)
+  return why === 'last' || (why && !Number.isNaN(Date.parse(why))) ? { why } : {}
 }
 
 export const TIMER_STATES = ['pending', 'claimed', 'ended'] as const

@@ -14,7 +14,7 @@ const DELAY_MS = 200
 const MIN_LENGTH = 2
 
 const FOLDERS: Record<string, string> = {
-  Job: '/jobs/', Run: '/runs/', Executor: '/executors/', Calendar: '/calendars/', Script: '/scripts/', Connection: '/connections/', AlertRule: '/alerts/rules/', AlertChannel: '/alerts/channels/',
+  Job: '/jobs/', Run: '/runs/', Executor: '/executors/', Calendar: '/calendars/', Script: '/settings/integrations/scripts/', Connection: '/settings/integrations/connections/', AlertRule: '/settings/notifications/rules/', AlertChannel: '/settings/notifications/channels/',
 }
 
 /** The page of a hit. Timers have none of their own: the list shows them by key. */

@@ -6,13 +6,12 @@ import {
   BellOutlined,
   CalendarOutlined,
   ClockCircleOutlined,
-  CodeOutlined,
   ClusterOutlined,
   ControlOutlined,
   DashboardOutlined,
   HistoryOutlined,
-  KeyOutlined,
   MenuOutlined,
+  NotificationOutlined,
   ScheduleOutlined,
   SearchOutlined,
   SwapOutlined,
@@ -42,7 +41,7 @@ const NavDrawer = lazy(() => loadChunk(() => import('./NavDrawer')))
 const SearchDialog = lazy(() => loadChunk(() => import('./SearchDialog')))
 const OtherTenant = lazy(() => loadChunk(() => import('./OtherTenant')))
 
-type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'timers' | 'executors' | 'calendars' | 'scripts' | 'connections' | 'limits' | 'alerts' | 'cluster' | 'users' | 'apiKeys' | 'tenants'; needs?: 'operator'; whole?: true }
+type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'timers' | 'executors' | 'calendars' | 'notifications' | 'integrations' | 'limits' | 'alerts' | 'cluster' | 'people' | 'tenants'; needs?: 'operator'; whole?: true }
 
 const MAIN: Item[] = [
   { to: '/overview', icon: <DashboardOutlined />, key: 'overview' },
@@ -58,13 +57,12 @@ function useSettings(): Item[] {
   const admin = useCan('admin')
   const platform = useSession()?.user.platformAdmin ?? false
   return [
-    { to: '/scripts', icon: <CodeOutlined />, key: 'scripts', whole: true },
-    { to: '/connections', icon: <ApiOutlined />, key: 'connections', whole: true },
-    { to: '/limits', icon: <ControlOutlined />, key: 'limits', whole: true },
-    ...(admin ? [{ to: '/settings/users', icon: <TeamOutlined />, key: 'users' } as const] : []),
-    ...(admin ? [{ to: '/settings/api-keys', icon: <KeyOutlined />, key: 'apiKeys' } as const] : []),
+    { to: '/settings/notifications', icon: <NotificationOutlined />, key: 'notifications', whole: true },
+    { to: '/settings/integrations', icon: <ApiOutlined />, key: 'integrations', whole: true },
+    { to: '/settings/limits', icon: <ControlOutlined />, key: 'limits', whole: true },
+    ...(admin ? [{ to: '/settings/people', icon: <TeamOutlined />, key: 'people' } as const] : []),
     ...(platform ? [{ to: '/settings/tenants', icon: <SwapOutlined />, key: 'tenants' } as const] : []),
-    { to: '/cluster', icon: <ApartmentOutlined />, key: 'cluster', whole: true },
+    { to: '/settings/cluster', icon: <ApartmentOutlined />, key: 'cluster', whole: true },
   ]
 }
 

@@ -10,11 +10,13 @@ import { basePath } from '../lib/base'
 import { loadChunk } from '../lib/chunk'
 import { leavePage } from '../lib/focus'
 import { safeNext } from '../lib/next'
-import { deliveriesSearch, incidentsSearch, jobsSearch, parseSearch, runsSearch, stringifySearch, timersSearch } from '../lib/search'
+import { deliveriesSearch, incidentsSearch, jobsSearch, parseSearch, runsSearch, stringifySearch, timersSearch, whySearch } from '../lib/search'
 import { inTenant, rewrite, splitTenant } from './tenantPath'
 
 /** A page of its own chunk. */
 const page = <T extends Record<string, unknown>, K extends keyof T>(load: () => Promise<T>, name: K) => lazyRouteComponent(() => loadChunk(load), name)
+
+const cursorSearch = (raw: Record<string, unknown>): { cursor?: string } => (typeof raw.cursor === 'string' && raw.cursor ? { cursor: raw.cursor } : {})
 
 const root = createRootRoute({ staticData: { needs: 'anyone' }, component: Outlet, notFoundComponent: NotFoundPage, errorComponent: RouteError })
 
@@ -97,16 +99,11 @@ const jobNew = createRoute({
   }),
   component: page(() => import('../areas/jobs/form/JobEditPage'), 'JobNewPage'),
 })
-const proposals = createRoute({
-  staticData: { needs: 'editor' },
-  getParentRoute: () => app,
-  path: '/jobs/proposals',
-  component: page(() => import('../areas/jobs/change/ProposalsPage'), 'ProposalsPage'),
-})
 const job = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/jobs/$jobId',
+  validateSearch: whySearch,
   component: page(() => import('../areas/jobs/JobPage'), 'JobPage'),
 })
 const jobOverview = createRoute({
@@ -122,31 +119,12 @@ const jobRuns = createRoute({
   validateSearch: runsSearch,
   component: page(() => import('../areas/jobs/JobPage'), 'JobRunsTab'),
 })
-const jobRevisions = createRoute({
+const jobChanges = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => job,
-  path: '/revisions',
-  component: page(() => import('../areas/jobs/JobPage'), 'JobRevisionsTab'),
-})
-const jobHistory = createRoute({
-  staticData: { needs: 'viewer' },
-  getParentRoute: () => job,
-  path: '/history',
-  validateSearch: (raw: Record<string, unknown>): { cursor?: string } => (typeof raw.cursor === 'string' && raw.cursor ? { cursor: raw.cursor } : {}),
-  component: page(() => import('../areas/jobs/change/JobHistoryPage'), 'JobHistoryTab'),
-})
-const jobWhy = createRoute({
-  staticData: { needs: 'viewer' },
-  getParentRoute: () => job,
-  path: '/why',
-  validateSearch: (raw: Record<string, unknown>): { at?: string } => (typeof raw.at === 'string' && !Number.isNaN(Date.parse(raw.at)) ? { at: raw.at } : {}),
-  component: page(() => import('../areas/jobs/JobWhyPage'), 'JobWhyTab'),
-})
-const jobBackfills = createRoute({
-  staticData: { needs: 'viewer' },
-  getParentRoute: () => job,
-  path: '/backfills',
-  component: page(() => import('../areas/jobs/change/JobBackfillsPage'), 'JobBackfillsTab'),
+  path: '/changes',
+  validateSearch: cursorSearch,
+  component: page(() => import('../areas/jobs/change/JobChanges'), 'JobChangesTab'),
 })
 const jobEdit = createRoute({
   staticData: { needs: 'editor' },
@@ -196,74 +174,71 @@ const instances = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/executors/instances',
-  validateSearch: (raw: Record<string, unknown>) => cursorSearch(raw),
+  validateSearch: cursorSearch,
   component: page(() => import('../areas/executors/InstancesPage'), 'InstancesPage'),
 })
-
-const cursorSearch = (raw: Record<string, unknown>): { cursor?: string } =>
-  typeof raw.cursor === 'string' && raw.cursor ? { cursor: raw.cursor } : {}
 
 const alerts = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/alerts',
+  validateSearch: incidentsSearch,
   component: page(() => import('../areas/alerts/AlertsPage'), 'AlertsPage'),
 })
-const incidents = createRoute({
+const notifications = createRoute({
   staticData: { needs: 'viewer', whole: true },
-  getParentRoute: () => alerts,
-  path: '/',
-  validateSearch: incidentsSearch,
-  component: page(() => import('../areas/alerts/IncidentsPage'), 'IncidentsTab'),
+  getParentRoute: () => app,
+  path: '/settings/notifications',
+  component: page(() => import('../areas/alerts/AlertsPage'), 'NotificationsPage'),
 })
 const rulesPage = () => import('../areas/alerts/AlertRulesPage')
 const alertRules = createRoute({
   staticData: { needs: 'viewer', whole: true },
-  getParentRoute: () => alerts,
+  getParentRoute: () => notifications,
   path: '/rules',
   component: page(rulesPage, 'AlertRulesTab'),
 })
 const alertRuleNew = createRoute({
   staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
-  path: '/alerts/rules/new',
+  path: '/settings/notifications/rules/new',
   component: page(rulesPage, 'AlertRuleNewPage'),
 })
 const alertRule = createRoute({
   staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
-  path: '/alerts/rules/$ruleId',
+  path: '/settings/notifications/rules/$ruleId',
   component: page(rulesPage, 'AlertRuleEditPage'),
 })
 const channelsPage = () => import('../areas/alerts/AlertChannelsPage')
 const alertChannels = createRoute({
   staticData: { needs: 'viewer', whole: true },
-  getParentRoute: () => alerts,
+  getParentRoute: () => notifications,
   path: '/channels',
   component: page(channelsPage, 'AlertChannelsTab'),
 })
 const alertChannelNew = createRoute({
   staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
-  path: '/alerts/channels/new',
+  path: '/settings/notifications/channels/new',
   component: page(channelsPage, 'AlertChannelNewPage'),
 })
 const alertChannel = createRoute({
   staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
-  path: '/alerts/channels/$channelId',
+  path: '/settings/notifications/channels/$channelId',
   component: page(channelsPage, 'AlertChannelEditPage'),
 })
 const silences = createRoute({
   staticData: { needs: 'viewer', whole: true },
-  getParentRoute: () => alerts,
+  getParentRoute: () => notifications,
   path: '/silences',
   validateSearch: (raw: Record<string, unknown>): { over?: '1' } => (raw.over === '1' ? { over: '1' } : {}),
   component: page(() => import('../areas/alerts/SilencesPage'), 'SilencesTab'),
 })
 const deliveries = createRoute({
   staticData: { needs: 'viewer', whole: true },
-  getParentRoute: () => alerts,
+  getParentRoute: () => notifications,
   path: '/deliveries',
   validateSearch: deliveriesSearch,
   component: page(() => import('../areas/alerts/DeliveriesPage'), 'DeliveriesTab'),
@@ -303,69 +278,69 @@ const calendarEdit = createRoute({
 const scripts = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
-  path: '/scripts',
+  path: '/settings/integrations/scripts',
   validateSearch: cursorSearch,
   component: page(() => import('../areas/integrations/ScriptsPage'), 'ScriptsPage'),
 })
 const scriptNew = createRoute({
   staticData: { needs: 'scripter', whole: true },
   getParentRoute: () => app,
-  path: '/scripts/new',
+  path: '/settings/integrations/scripts/new',
   component: page(() => import('../areas/integrations/ScriptEditPage'), 'ScriptNewPage'),
 })
 const script = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
-  path: '/scripts/$scriptId',
+  path: '/settings/integrations/scripts/$scriptId',
   component: page(() => import('../areas/integrations/ScriptPage'), 'ScriptPage'),
 })
 const scriptEdit = createRoute({
   staticData: { needs: 'scripter', whole: true },
   getParentRoute: () => app,
-  path: '/scripts/$scriptId/edit',
+  path: '/settings/integrations/scripts/$scriptId/edit',
   component: page(() => import('../areas/integrations/ScriptEditPage'), 'ScriptEditPage'),
 })
 const connections = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
-  path: '/connections',
+  path: '/settings/integrations/connections',
   validateSearch: cursorSearch,
   component: page(() => import('../areas/integrations/ConnectionsPage'), 'ConnectionsPage'),
 })
 const connectionNew = createRoute({
   staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
-  path: '/connections/new',
+  path: '/settings/integrations/connections/new',
   component: page(() => import('../areas/integrations/ConnectionEditPage'), 'ConnectionNewPage'),
 })
 const connection = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
-  path: '/connections/$connectionId',
+  path: '/settings/integrations/connections/$connectionId',
   component: page(() => import('../areas/integrations/ConnectionPage'), 'ConnectionPage'),
 })
 const connectionEdit = createRoute({
   staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
-  path: '/connections/$connectionId/edit',
+  path: '/settings/integrations/connections/$connectionId/edit',
   component: page(() => import('../areas/integrations/ConnectionEditPage'), 'ConnectionEditPage'),
 })
 const limits = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
-  path: '/limits',
+  path: '/settings/limits',
   component: page(() => import('../areas/access/LimitsPage'), 'LimitsPage'),
 })
 const cluster = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
-  path: '/cluster',
+  path: '/settings/cluster',
   component: page(() => import('../areas/cluster/ClusterPage'), 'ClusterPage'),
 })
 const users = createRoute({
   staticData: { needs: 'admin', whole: true },
   getParentRoute: () => app,
-  path: '/settings/users',
+  path: '/settings/people/users',
   component: page(() => import('../areas/access/UsersPage'), 'UsersPage'),
 })
 const invitations = createRoute({
@@ -377,7 +352,7 @@ const invitations = createRoute({
 const apiKeys = createRoute({
   staticData: { needs: 'admin', whole: true },
   getParentRoute: () => app,
-  path: '/settings/api-keys',
+  path: '/settings/people/api-keys',
   component: page(() => import('../areas/access/ApiKeysPage'), 'ApiKeysPage'),
 })
 const tenants = createRoute({
@@ -397,8 +372,7 @@ const routeTree = root.addChildren([
     overview,
     jobs,
     jobNew,
-    proposals,
-    job.addChildren([jobOverview, jobRuns, jobWhy, jobBackfills, jobHistory, jobRevisions]),
+    job.addChildren([jobOverview, jobRuns, jobChanges]),
     jobEdit,
     runs,
     run,
@@ -406,7 +380,8 @@ const routeTree = root.addChildren([
     executors,
     instances,
     executor,
-    alerts.addChildren([incidents, alertRules, alertChannels, silences, deliveries]),
+    alerts,
+    notifications.addChildren([alertRules, alertChannels, silences, deliveries]),
     alertRuleNew,
     alertRule,
     alertChannelNew,

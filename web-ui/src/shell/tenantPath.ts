@@ -2,6 +2,7 @@
 // tenant leads to the tenant of the session.
 import { getSession } from '../api/session'
 import { basePath } from '../lib/base'
+import { movedTo } from './moved'
 
 const WITH_TENANT = /^\/t\/([^/?#]+)(?=[/?#]|$)/
 const OUTSIDE = /^\/(login|password|docs)(?=[/?#]|$)/
@@ -30,7 +31,9 @@ export const rewrite = {
   input: ({ url }: { url: URL }) => {
     const { tenant, rest } = splitTenant(url.pathname)
     named = tenant
-    url.pathname = rest
+    const today = movedTo(rest, url.search)
+    url.pathname = today?.path ?? rest
+    if (today) url.search = today.search
     return url
   },
   output: ({ url }: { url: URL }) => {

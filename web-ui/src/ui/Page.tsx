@@ -9,11 +9,13 @@ interface Props {
   crumbs?: ReactNode
   sub?: ReactNode
   actions?: ReactNode
+  /** The other pages of its subject. */
+  tabs?: ReactNode
   children: ReactNode
 }
 
 /** One page: its title (also the tab's), what can be done, and its content. */
-export function Page({ title, heading, crumbs, sub, actions, children }: Props) {
+export function Page({ title, heading, crumbs, sub, actions, tabs, children }: Props) {
   const head = useRef<HTMLHeadingElement>(null)
   useDocumentTitle(title)
   // One page may follow another of its kind: the same heading with a new title.
@@ -30,6 +32,7 @@ export function Page({ title, heading, crumbs, sub, actions, children }: Props) 
         </div>
         {actions && <div className="row">{actions}</div>}
       </div>
+      {tabs}
       {children}
     </>
   )

@@ -13,6 +13,7 @@ import { BoundTo, boundOrNone, ExecutorBound } from './ExecutorBound'
 import { useShowError } from '../../ui/hooks'
 import { expiryIn, useExpiryOptions } from '../executors/JoinTokens'
 import { Page } from '../../ui/Page'
+import { PeopleTabs } from './PeopleTabs'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
 import { SecretDialog } from '../../ui/SecretDialog'
 import { Blank } from '../../ui/States'
@@ -66,7 +67,7 @@ export function ApiKeysPage() {
     </ActionButton>
   )
   return (
-    <Page title={t('keys.title')} sub={t('keys.help')} actions={create}>
+    <Page title={t('keys.title')} sub={t('keys.help')} actions={create} tabs={<PeopleTabs />}>
       <div className="card flush">
         <ResourceTable
           label={t('keys.title')}

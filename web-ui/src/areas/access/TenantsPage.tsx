@@ -28,7 +28,7 @@ export function TenantsPage() {
   const tenants = useQuery(accessQueries.tenants(cursor))
   const [creating, setCreating] = useState(false)
   const [made, setMade] = useState<Tenant>()
-  const switchTo = async (tenant: Tenant, then: '/settings/tenants' | '/settings/users') => {
+  const switchTo = async (tenant: Tenant, then: '/settings/tenants' | '/settings/people/users') => {
     try {
       await api.switchTenant(tenant.id)
       await navigate({ to: then })
@@ -98,7 +98,7 @@ export function TenantsPage() {
           title={t('tenants.firstTitle', { name: made.name })}
           okText={t('tenants.first')}
           cancelText={t('tenants.later')}
-          onOk={() => void switchTo(made, '/settings/users')}
+          onOk={() => void switchTo(made, '/settings/people/users')}
           onCancel={() => setMade(undefined)}
         >
           <p>{t('tenants.firstHelp')}</p>

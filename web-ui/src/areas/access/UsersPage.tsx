@@ -15,6 +15,7 @@ import { useSession, useShowError } from '../../ui/hooks'
 import { Invitations, InviteUser, useUserNameRules } from './Invitations'
 import { message } from '../../ui/notices'
 import { Page } from '../../ui/Page'
+import { PeopleTabs } from './PeopleTabs'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
 import { RoleSelect } from './RoleSelect'
 import { SecretDialog } from '../../ui/SecretDialog'
@@ -43,6 +44,7 @@ export function UsersPage() {
   return (
     <Page
       title={t('users.title')}
+      tabs={<PeopleTabs />}
       actions={
         <>
           <ActionButton onClick={() => setInviting(true)}>{t('invitations.invite')}</ActionButton>

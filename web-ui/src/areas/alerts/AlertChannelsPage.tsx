@@ -48,7 +48,7 @@ export function AlertChannelsTab() {
       render: (one) => (
         <div>
           {canEdit ? (
-            <Link to="/alerts/channels/$channelId" params={{ channelId: one.id }}>
+            <Link to="/settings/notifications/channels/$channelId" params={{ channelId: one.id }}>
               <strong>{one.name}</strong>
             </Link>
           ) : (
@@ -79,7 +79,7 @@ export function AlertChannelsTab() {
     })
   }
   const create = canEdit && (
-    <LinkButton to="/alerts/channels/new" primary icon={<PlusOutlined />}>
+    <LinkButton to="/settings/notifications/channels/new" primary icon={<PlusOutlined />}>
       {t('alerts.channels.create')}
     </LinkButton>
   )
@@ -102,12 +102,12 @@ export function AlertChannelsTab() {
   )
 }
 
-const crumbs = (title: string) => <Link to="/alerts/channels">{title}</Link>
+const crumbs = (title: string) => <Link to="/settings/notifications/channels">{title}</Link>
 
 export function AlertChannelNewPage() {
   const { t } = useTranslation()
   return (
-    <Page title={t('alerts.channels.createTitle')} crumbs={crumbs(t('alerts.title'))}>
+    <Page title={t('alerts.channels.createTitle')} crumbs={crumbs(t('alerts.notifications.title'))}>
       <ChannelForm />
     </Page>
   )
@@ -115,9 +115,9 @@ export function AlertChannelNewPage() {
 
 export function AlertChannelEditPage() {
   const { t } = useTranslation()
-  const { channelId } = useParams({ from: '/app/alerts/channels/$channelId' })
+  const { channelId } = useParams({ from: '/app/settings/notifications/channels/$channelId' })
   return (
-    <EditPage stored={useQuery(readOnce(alertQueries.channel(channelId)))} title={({ name }) => t('alerts.channels.editTitle', { name })} crumbs={() => crumbs(t('alerts.title'))}>
+    <EditPage stored={useQuery(readOnce(alertQueries.channel(channelId)))} title={({ name }) => t('alerts.channels.editTitle', { name })} crumbs={() => crumbs(t('alerts.notifications.title'))}>
       {(channel) => <ChannelForm key={channel.version} stored={channel} />}
     </EditPage>
   )
@@ -133,7 +133,7 @@ function ChannelForm({ stored }: { stored?: AlertChannel }) {
     read: (id) => alertApi.channel(id),
     done: () => {
       refreshAlerts()
-      void navigate({ to: '/alerts/channels' })
+      void navigate({ to: '/settings/notifications/channels' })
     },
   })
   const kind: ChannelKind = Form.useWatch('kind', form) ?? stored?.spec.kind ?? 'email'
@@ -145,9 +145,9 @@ function ChannelForm({ stored }: { stored?: AlertChannel }) {
             title={t('alerts.channels.conflict')}
             help={t('connections.conflictHelp', { n: theirs.version })}
             look={
-              <a href={`/alerts/channels/${theirs.id}`} target="_blank" rel="noreferrer">
+              <Link to="/settings/notifications/channels/$channelId" params={{ channelId: theirs.id }} target="_blank" rel="noreferrer">
                 {t('connections.conflictLook', { n: theirs.version })}
-              </a>
+              </Link>
             }
             action={t('connections.conflictOver')}
             busy={busy}
@@ -184,7 +184,7 @@ function ChannelForm({ stored }: { stored?: AlertChannel }) {
         <Templates kind={kind} />
         <Preview stored={stored} kind={kind} />
       </div>
-      <FormFoot isNew={!stored} busy={busy} cancel={<LinkButton to="/alerts/channels">{t('action.cancel')}</LinkButton>} />
+      <FormFoot isNew={!stored} busy={busy} cancel={<LinkButton to="/settings/notifications/channels">{t('action.cancel')}</LinkButton>} />
     </Form>
   )
 }

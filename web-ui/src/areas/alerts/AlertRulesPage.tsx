@@ -52,7 +52,7 @@ export function AlertRulesTab() {
       render: (one) => (
         <div>
           {canEdit ? (
-            <Link to="/alerts/rules/$ruleId" params={{ ruleId: one.id }}>
+            <Link to="/settings/notifications/rules/$ruleId" params={{ ruleId: one.id }}>
               <strong>{one.name}</strong>
             </Link>
           ) : (
@@ -82,7 +82,7 @@ export function AlertRulesTab() {
     })
   }
   const create = canEdit && (
-    <LinkButton to="/alerts/rules/new" primary icon={<PlusOutlined />}>
+    <LinkButton to="/settings/notifications/rules/new" primary icon={<PlusOutlined />}>
       {t('alerts.rules.create')}
     </LinkButton>
   )
@@ -178,12 +178,12 @@ function DefaultsDialog({ settings, onClose }: { settings: AlertSettings; onClos
   )
 }
 
-const crumbs = (title: string) => <Link to="/alerts/rules">{title}</Link>
+const crumbs = (title: string) => <Link to="/settings/notifications/rules">{title}</Link>
 
 export function AlertRuleNewPage() {
   const { t } = useTranslation()
   return (
-    <Page title={t('alerts.rules.createTitle')} crumbs={crumbs(t('alerts.title'))}>
+    <Page title={t('alerts.rules.createTitle')} crumbs={crumbs(t('alerts.notifications.title'))}>
       <RuleForm />
     </Page>
   )
@@ -191,9 +191,9 @@ export function AlertRuleNewPage() {
 
 export function AlertRuleEditPage() {
   const { t } = useTranslation()
-  const { ruleId } = useParams({ from: '/app/alerts/rules/$ruleId' })
+  const { ruleId } = useParams({ from: '/app/settings/notifications/rules/$ruleId' })
   return (
-    <EditPage stored={useQuery(readOnce(alertQueries.rule(ruleId)))} title={({ name }) => t('alerts.rules.editTitle', { name })} crumbs={() => crumbs(t('alerts.title'))}>
+    <EditPage stored={useQuery(readOnce(alertQueries.rule(ruleId)))} title={({ name }) => t('alerts.rules.editTitle', { name })} crumbs={() => crumbs(t('alerts.notifications.title'))}>
       {(rule) => <RuleForm key={rule.version} stored={rule} />}
     </EditPage>
   )
@@ -216,7 +216,7 @@ function RuleForm({ stored }: { stored?: AlertRule }) {
     read: (id) => alertApi.rule(id),
     done: () => {
       refreshAlerts()
-      void navigate({ to: '/alerts/rules' })
+      void navigate({ to: '/settings/notifications/rules' })
     },
   })
   const kind: ConditionKind = Form.useWatch(['condition', 'kind'], form) ?? stored?.spec.condition.kind ?? 'events'
@@ -232,9 +232,9 @@ function RuleForm({ stored }: { stored?: AlertRule }) {
               title={t('alerts.rules.conflict')}
               help={t('connections.conflictHelp', { n: theirs.version })}
               look={
-                <a href={`/alerts/rules/${theirs.id}`} target="_blank" rel="noreferrer">
+                <Link to="/settings/notifications/rules/$ruleId" params={{ ruleId: theirs.id }} target="_blank" rel="noreferrer">
                   {t('connections.conflictLook', { n: theirs.version })}
-                </a>
+                </Link>
               }
               action={t('connections.conflictOver')}
               busy={busy}
@@ -332,7 +332,7 @@ function RuleForm({ stored }: { stored?: AlertRule }) {
           <RulePreview />
         </aside>
       </div>
-      <FormFoot isNew={!stored} busy={busy} cancel={<LinkButton to="/alerts/rules">{t('action.cancel')}</LinkButton>} />
+      <FormFoot isNew={!stored} busy={busy} cancel={<LinkButton to="/settings/notifications/rules">{t('action.cancel')}</LinkButton>} />
     </Form>
   )
 }

@@ -12,9 +12,9 @@ import { DELIVERY_STATES, type DeliveriesSearch } from '../../lib/search'
 /** The log of messages; what each of them was about is the incident's page. */
 export function DeliveriesTab() {
   const { t } = useTranslation()
-  const committed = useSearch({ from: '/app/alerts/deliveries' })
+  const committed = useSearch({ from: '/app/settings/notifications/deliveries' })
   const navigate = useNavigate()
-  const [search, setSearch] = useDraftSearch(committed, (next: DeliveriesSearch) => void navigate({ to: '/alerts/deliveries', search: next }))
+  const [search, setSearch] = useDraftSearch(committed, (next: DeliveriesSearch) => void navigate({ to: '/settings/notifications/deliveries', search: next }))
   const deliveries = useQuery(alertQueries.deliveries({ ...committed }))
   return (
     <>

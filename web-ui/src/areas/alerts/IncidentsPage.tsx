@@ -40,7 +40,7 @@ function useIncidents({ state, executorId, cursor }: IncidentsSearch) {
 
 export function IncidentsTab() {
   const { t } = useTranslation()
-  const committed = useSearch({ from: '/app/alerts/' })
+  const committed = useSearch({ from: '/app/alerts' })
   const navigate = useNavigate()
   const [search, setSearch] = useDraftSearch(committed, (next: IncidentsSearch) => void navigate({ to: '/alerts', search: next }))
   // A changed filter starts at the first page.

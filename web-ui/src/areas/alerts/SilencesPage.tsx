@@ -18,7 +18,7 @@ import { useDanger } from '../../ui/useDanger'
 
 export function SilencesTab() {
   const { t } = useTranslation()
-  const { over } = useSearch({ from: '/app/alerts/silences' })
+  const { over } = useSearch({ from: '/app/settings/notifications/silences' })
   const navigate = useNavigate()
   const danger = useDanger()
   const now = useNow()
@@ -66,7 +66,7 @@ export function SilencesTab() {
     <section className="card flush" aria-label={t('alerts.silences')}>
       <div className="card-head">
         <p className="muted small grow">{t('alerts.silence.help')}</p>
-        <Checkbox checked={over === '1'} onChange={(event) => void navigate({ to: '/alerts/silences', search: event.target.checked ? { over: '1' } : {}, replace: true })}>
+        <Checkbox checked={over === '1'} onChange={(event) => void navigate({ to: '/settings/notifications/silences', search: event.target.checked ? { over: '1' } : {}, replace: true })}>
           {t('alerts.silence.showOver')}
         </Checkbox>
         {create}

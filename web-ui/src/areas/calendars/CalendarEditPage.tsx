@@ -78,9 +78,9 @@ function CalendarForm({ stored }: { stored?: Calendar }) {
             title={t('calendars.conflictTitle')}
             help={t('calendars.conflictHelp', { n: theirs.version })}
             look={
-              <a href={`/calendars/${theirs.id}`} target="_blank" rel="noreferrer">
+              <Link to="/calendars/$calendarId" params={{ calendarId: theirs.id }} target="_blank" rel="noreferrer">
                 {t('calendars.conflictLook', { n: theirs.version })}
-              </a>
+              </Link>
             }
             action={t('calendars.conflictOver')}
             busy={busy}

@@ -11,9 +11,9 @@ import { queries, queryClient } from '../../api/queries'
 import type { Executor } from '../../api/types'
 import { complainAt } from '../../ui/complain'
 import { Dialog } from '../../ui/Dialog'
+import { FleetTabs } from './FleetTabs'
 import { useNameRules } from './ExecutorActions'
 import { useCan, useShowError } from '../../ui/hooks'
-import { LinkButton } from '../../ui/LinkButton'
 import { Page } from '../../ui/Page'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
 import { SearchBox } from '../../ui/SearchBox'
@@ -36,15 +36,13 @@ export function ExecutorsPage() {
   return (
     <Page
       title={t('executors.title')}
+      tabs={<FleetTabs />}
       actions={
-        <>
-          <LinkButton to="/executors/instances">{t('executors.allInstances')}</LinkButton>
-          {canAdmin && (
-            <Button type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
-              {t('executors.create')}
-            </Button>
-          )}
-        </>
+        canAdmin && (
+          <Button type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
+            {t('executors.create')}
+          </Button>
+        )
       }
     >
       <div className="filters" role="search" aria-label={t('executors.title')}>

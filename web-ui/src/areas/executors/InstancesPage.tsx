@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { fleetQuery } from './executors'
 import type { FleetInstance } from '../../api/types'
 import { useQuery } from '../../api/useQuery'
+import { FleetTabs } from './FleetTabs'
 import { Load } from './InstanceLoad'
 import { Page } from '../../ui/Page'
 import { Pager, ResourceTable, type Column } from '../../ui/ResourceTable'
@@ -67,7 +68,7 @@ export function InstancesPage() {
     { key: 'heartbeat', title: t('executors.heartbeat'), render: ({ instance }) => <RelativeTime at={instance.lastHeartbeatAt} /> },
   ]
   return (
-    <Page title={t('executors.allInstances')} sub={t('executors.allInstancesHelp')} crumbs={<Link to="/executors">{t('executors.title')}</Link>}>
+    <Page title={t('executors.allInstances')} sub={t('executors.allInstancesHelp')} tabs={<FleetTabs />}>
       <div className="card flush">
         <ResourceTable
           label={t('executors.allInstances')}

@@ -17,7 +17,7 @@ import { BROKERS, connectionFieldsOf, connectionWriteOf, EXAMPLE_ADDRESS, MECHAN
 export function ConnectionNewPage() {
   const { t } = useTranslation()
   return (
-    <Page title={t('connections.createTitle')} crumbs={<Link to="/connections">{t('connections.title')}</Link>}>
+    <Page title={t('connections.createTitle')} crumbs={<Link to="/settings/integrations/connections">{t('connections.title')}</Link>}>
       <ConnectionForm />
     </Page>
   )
@@ -25,15 +25,15 @@ export function ConnectionNewPage() {
 
 export function ConnectionEditPage() {
   const { t } = useTranslation()
-  const { connectionId } = useParams({ from: '/app/connections/$connectionId/edit' })
+  const { connectionId } = useParams({ from: '/app/settings/integrations/connections/$connectionId/edit' })
   return (
     <EditPage
       stored={useQuery(readOnce(connectionQueries.one(connectionId)))}
       title={({ name }) => t('connections.editTitle', { name })}
       crumbs={({ name }) => (
         <>
-          <Link to="/connections">{t('connections.title')}</Link> ›{' '}
-          <Link to="/connections/$connectionId" params={{ connectionId }}>
+          <Link to="/settings/integrations/connections">{t('connections.title')}</Link> ›{' '}
+          <Link to="/settings/integrations/connections/$connectionId" params={{ connectionId }}>
             {name}
           </Link>
         </>
@@ -55,7 +55,7 @@ function ConnectionForm({ stored }: { stored?: Connection }) {
     done: (saved) => {
       queryClient.setQueryData(connectionQueries.one(saved.id).queryKey, saved)
       refreshConnections()
-      void navigate({ to: '/connections/$connectionId', params: { connectionId: saved.id } })
+      void navigate({ to: '/settings/integrations/connections/$connectionId', params: { connectionId: saved.id } })
     },
   })
   return (
@@ -66,9 +66,9 @@ function ConnectionForm({ stored }: { stored?: Connection }) {
             title={t('connections.conflictTitle')}
             help={t('connections.conflictHelp', { n: theirs.version })}
             look={
-              <a href={`/connections/${theirs.id}`} target="_blank" rel="noreferrer">
+              <Link to="/settings/integrations/connections/$connectionId" params={{ connectionId: theirs.id }} target="_blank" rel="noreferrer">
                 {t('connections.conflictLook', { n: theirs.version })}
-              </a>
+              </Link>
             }
             action={t('connections.conflictOver')}
             busy={busy}
@@ -84,11 +84,11 @@ function ConnectionForm({ stored }: { stored?: Connection }) {
         busy={busy}
         cancel={
           stored ? (
-            <LinkButton to="/connections/$connectionId" params={{ connectionId: stored.id }}>
+            <LinkButton to="/settings/integrations/connections/$connectionId" params={{ connectionId: stored.id }}>
               {t('action.cancel')}
             </LinkButton>
           ) : (
-            <LinkButton to="/connections">{t('action.cancel')}</LinkButton>
+            <LinkButton to="/settings/integrations/connections">{t('action.cancel')}</LinkButton>
           )
         }
       >

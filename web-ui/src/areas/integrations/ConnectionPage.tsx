@@ -22,14 +22,14 @@ import { TARGETS, type TargetFields } from './connectionForm'
 
 export function ConnectionPage() {
   const { t } = useTranslation()
-  const { connectionId } = useParams({ from: '/app/connections/$connectionId' })
+  const { connectionId } = useParams({ from: '/app/settings/integrations/connections/$connectionId' })
   const connection = useQuery(connectionQueries.one(connectionId))
   const canEdit = useCan('editor')
   if (connection.error && !connection.data) return <ErrorState error={connection.error} onRetry={() => void connection.refetch()} />
   if (!connection.data) return <PageSkeleton />
   const { data } = connection
   return (
-    <Page title={data.name} crumbs={<Link to="/connections">{t('connections.title')}</Link>} sub={data.spec.description} actions={canEdit && <Actions connection={data} />}>
+    <Page title={data.name} crumbs={<Link to="/settings/integrations/connections">{t('connections.title')}</Link>} sub={data.spec.description} actions={canEdit && <Actions connection={data} />}>
       <div className="stack">
         <section className="card" aria-label={t('connections.where')}>
           <Facts connection={data} />
@@ -82,7 +82,7 @@ function Actions({ connection: { id, name } }: { connection: Connection }) {
       action: t('connections.delete'),
       work: async () => {
         await connectionApi.deleteConnection(id)
-        await navigate({ to: '/connections' })
+        await navigate({ to: '/settings/integrations/connections' })
         queryClient.removeQueries({ queryKey: ['connection', id] })
       },
       done: t('connections.deleted', { name }),
@@ -90,7 +90,7 @@ function Actions({ connection: { id, name } }: { connection: Connection }) {
     })
   return (
     <>
-      <LinkButton to="/connections/$connectionId/edit" params={{ connectionId: id }} icon={<EditOutlined />}>
+      <LinkButton to="/settings/integrations/connections/$connectionId/edit" params={{ connectionId: id }} icon={<EditOutlined />}>
         {t('action.edit')}
       </LinkButton>
       <ActionButton danger icon={<DeleteOutlined />} onClick={remove}>

@@ -5,6 +5,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { connectionQueries } from './connections'
 import type { Connection } from '../../api/types'
+import { IntegrationTabs } from './IntegrationTabs'
 import { CallbackPolicyCard } from './CallbackPolicy'
 import { useCan } from '../../ui/hooks'
 import { LinkButton } from '../../ui/LinkButton'
@@ -14,12 +15,12 @@ import type { Column } from '../../ui/ResourceTable'
 
 export function ConnectionsPage() {
   const { t } = useTranslation()
-  const { cursor } = useSearch({ from: '/app/connections' })
+  const { cursor } = useSearch({ from: '/app/settings/integrations/connections' })
   const navigate = useNavigate()
   const canEdit = useCan('editor')
   const connections = useQuery(connectionQueries.list(cursor))
   const create = canEdit && (
-    <LinkButton to="/connections/new" primary icon={<PlusOutlined />}>
+    <LinkButton to="/settings/integrations/connections/new" primary icon={<PlusOutlined />}>
       {t('connections.create')}
     </LinkButton>
   )
@@ -29,7 +30,7 @@ export function ConnectionsPage() {
     { key: 'tls', title: t('connections.tls'), render: (one) => t(one.spec.tls?.enabled ? 'connections.tlsOn' : 'connections.tlsOff') },
   ]
   return (
-    <Page title={t('connections.title')} sub={t('connections.help')} actions={create}>
+    <Page title={t('connections.title')} sub={t('connections.help')} actions={create} tabs={<IntegrationTabs />}>
       <div className="stack">
         <CallbackPolicyCard />
         <h2>{t('connections.list')}</h2>
@@ -37,7 +38,7 @@ export function ConnectionsPage() {
           label={t('connections.list')}
           list={connections}
           link={(one, name) => (
-            <Link to="/connections/$connectionId" params={{ connectionId: one.id }}>
+            <Link to="/settings/integrations/connections/$connectionId" params={{ connectionId: one.id }}>
               {name}
             </Link>
           )}
@@ -46,7 +47,7 @@ export function ConnectionsPage() {
           emptyHelp={t('connections.emptyHelp')}
           create={create}
           cursor={cursor}
-          onGo={(next) => void navigate({ to: '/connections', search: next ? { cursor: next } : {} })}
+          onGo={(next) => void navigate({ to: '/settings/integrations/connections', search: next ? { cursor: next } : {} })}
         />
       </div>
     </Page>

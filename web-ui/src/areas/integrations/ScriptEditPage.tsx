@@ -18,7 +18,7 @@ const MAX_BYTES = 64 << 10
 export function ScriptNewPage() {
   const { t } = useTranslation()
   return (
-    <Page title={t('scripts.createTitle')} crumbs={<Link to="/scripts">{t('scripts.title')}</Link>}>
+    <Page title={t('scripts.createTitle')} crumbs={<Link to="/settings/integrations/scripts">{t('scripts.title')}</Link>}>
       <ScriptForm />
     </Page>
   )
@@ -26,15 +26,15 @@ export function ScriptNewPage() {
 
 export function ScriptEditPage() {
   const { t } = useTranslation()
-  const { scriptId } = useParams({ from: '/app/scripts/$scriptId/edit' })
+  const { scriptId } = useParams({ from: '/app/settings/integrations/scripts/$scriptId/edit' })
   return (
     <EditPage
       stored={useQuery(readOnce(scriptQueries.script(scriptId)))}
       title={({ name }) => t('scripts.editTitle', { name })}
       crumbs={({ name }) => (
         <>
-          <Link to="/scripts">{t('scripts.title')}</Link> ›{' '}
-          <Link to="/scripts/$scriptId" params={{ scriptId }}>
+          <Link to="/settings/integrations/scripts">{t('scripts.title')}</Link> ›{' '}
+          <Link to="/settings/integrations/scripts/$scriptId" params={{ scriptId }}>
             {name}
           </Link>
         </>
@@ -70,7 +70,7 @@ function ScriptForm({ stored }: { stored?: Script }) {
     done: (saved) => {
       queryClient.setQueryData(scriptQueries.script(saved.id).queryKey, saved)
       refreshScripts()
-      void navigate({ to: '/scripts/$scriptId', params: { scriptId: saved.id } })
+      void navigate({ to: '/settings/integrations/scripts/$scriptId', params: { scriptId: saved.id } })
     },
   })
   const language = Form.useWatch('language', form) ?? stored?.spec.language ?? 'shell'
@@ -83,9 +83,9 @@ function ScriptForm({ stored }: { stored?: Script }) {
             title={t('scripts.conflictTitle')}
             help={t('scripts.conflictHelp', { n: theirs.version })}
             look={
-              <a href={`/scripts/${theirs.id}`} target="_blank" rel="noreferrer">
+              <Link to="/settings/integrations/scripts/$scriptId" params={{ scriptId: theirs.id }} target="_blank" rel="noreferrer">
                 {t('scripts.conflictLook', { n: theirs.version })}
-              </a>
+              </Link>
             }
             action={t('scripts.conflictOver')}
             busy={busy}
@@ -123,11 +123,11 @@ function ScriptForm({ stored }: { stored?: Script }) {
         busy={busy}
         cancel={
           stored ? (
-            <LinkButton to="/scripts/$scriptId" params={{ scriptId: stored.id }}>
+            <LinkButton to="/settings/integrations/scripts/$scriptId" params={{ scriptId: stored.id }}>
               {t('action.cancel')}
             </LinkButton>
           ) : (
-            <LinkButton to="/scripts">{t('action.cancel')}</LinkButton>
+            <LinkButton to="/settings/integrations/scripts">{t('action.cancel')}</LinkButton>
           )
         }
       >

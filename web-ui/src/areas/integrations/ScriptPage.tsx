@@ -27,7 +27,7 @@ import { SCRIPT_LANGUAGES } from './scriptWords'
 
 export function ScriptPage() {
   const { t } = useTranslation()
-  const { scriptId } = useParams({ from: '/app/scripts/$scriptId' })
+  const { scriptId } = useParams({ from: '/app/settings/integrations/scripts/$scriptId' })
   const script = useQuery(scriptQueries.script(scriptId))
   const jobs = useQuery(scriptQueries.scriptJobs(scriptId))
   const versions = useQuery({ ...scriptQueries.scriptVersions(scriptId, script.data?.version ?? 0), enabled: script.isSuccess })
@@ -37,7 +37,7 @@ export function ScriptPage() {
   const { data } = script
   const { spec } = data
   return (
-    <Page title={data.name} crumbs={<Link to="/scripts">{t('scripts.title')}</Link>} sub={spec.description} actions={canWrite && <Actions script={data} />}>
+    <Page title={data.name} crumbs={<Link to="/settings/integrations/scripts">{t('scripts.title')}</Link>} sub={spec.description} actions={canWrite && <Actions script={data} />}>
       <div className="stack">
         <section className="card">
           <dl className="facts">
@@ -140,7 +140,7 @@ function Actions({ script }: { script: Script }) {
       action: t('scripts.delete'),
       work: async () => {
         await scriptApi.deleteScript(script.id)
-        await navigate({ to: '/scripts' })
+        await navigate({ to: '/settings/integrations/scripts' })
         queryClient.removeQueries({ queryKey: ['script', script.id] })
       },
       done: t('scripts.deleted', { name }),
@@ -148,7 +148,7 @@ function Actions({ script }: { script: Script }) {
     })
   return (
     <>
-      <LinkButton to="/scripts/$scriptId/edit" params={{ scriptId: script.id }} icon={<EditOutlined />}>
+      <LinkButton to="/settings/integrations/scripts/$scriptId/edit" params={{ scriptId: script.id }} icon={<EditOutlined />}>
         {t('action.edit')}
       </LinkButton>
       <ActionButton danger icon={<DeleteOutlined />} onClick={remove}>

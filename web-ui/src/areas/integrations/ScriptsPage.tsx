@@ -9,17 +9,18 @@ import { LinkButton } from '../../ui/LinkButton'
 import { NamedTable } from '../../ui/NamedTable'
 import { Page } from '../../ui/Page'
 import type { Column } from '../../ui/ResourceTable'
+import { IntegrationTabs } from './IntegrationTabs'
 import { ScriptPolicyCard } from './ScriptPolicy'
 import { SCRIPT_LANGUAGES } from './scriptWords'
 
 export function ScriptsPage() {
   const { t } = useTranslation()
-  const { cursor } = useSearch({ from: '/app/scripts' })
+  const { cursor } = useSearch({ from: '/app/settings/integrations/scripts' })
   const navigate = useNavigate()
   const canWrite = useCan('scripter')
   const scripts = useQuery(scriptQueries.scripts(cursor))
   const create = canWrite && (
-    <LinkButton to="/scripts/new" primary icon={<PlusOutlined />}>
+    <LinkButton to="/settings/integrations/scripts/new" primary icon={<PlusOutlined />}>
       {t('scripts.create')}
     </LinkButton>
   )
@@ -28,14 +29,14 @@ export function ScriptsPage() {
     { key: 'version', title: t('scripts.version'), align: 'right', render: (one) => <span className="num">{one.version}</span> },
   ]
   return (
-    <Page title={t('scripts.title')} sub={t('scripts.help')} actions={create}>
+    <Page title={t('scripts.title')} sub={t('scripts.help')} actions={create} tabs={<IntegrationTabs />}>
       <div className="stack">
         <ScriptPolicyCard />
         <NamedTable
           label={t('scripts.title')}
           list={scripts}
           link={(one, name) => (
-            <Link to="/scripts/$scriptId" params={{ scriptId: one.id }}>
+            <Link to="/settings/integrations/scripts/$scriptId" params={{ scriptId: one.id }}>
               {name}
             </Link>
           )}
@@ -44,7 +45,7 @@ export function ScriptsPage() {
           emptyHelp={t('scripts.emptyHelp')}
           create={create}
           cursor={cursor}
-          onGo={(next) => void navigate({ to: '/scripts', search: next ? { cursor: next } : {} })}
+          onGo={(next) => void navigate({ to: '/settings/integrations/scripts', search: next ? { cursor: next } : {} })}
         />
       </div>
     </Page>

@@ -1,9 +1,10 @@
-// One job: what it is and when it fires next, its runs, its revisions.
+// One job: its settings, its next fires, its runs.
 import './jobs.css'
-import { EditOutlined } from '@ant-design/icons'
+import { EditOutlined, QuestionCircleOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
 import { Link, Outlet, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Alert } from 'antd'
+import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
 import { scriptQueries } from '../integrations/scripts'
 import { queries } from '../../api/queries'
@@ -11,7 +12,7 @@ import { statisticQueries } from '../../api/statistics'
 import type { Callback, Job } from '../../api/types'
 import { DeclaredNote } from './change/DeclaredNote'
 import { Fact } from '../../ui/Fact'
-import { FieldDiffTable } from './change/FieldDiffTable'
+import { JobBackfills } from './change/JobBackfills'
 import { FireList } from './FireList'
 import { useCan } from '../../ui/hooks'
 import { JobActions } from './jobActions'
@@ -26,12 +27,15 @@ import { ResourceTable } from '../../ui/ResourceTable'
 import { ScheduleText } from './ScheduleText'
 import { JobStateChip, OnlineCount } from '../../ui/StateChip'
 import { Blank, ErrorState, PageSkeleton } from '../../ui/States'
+import { Tabs } from '../../ui/Tabs'
 import { AbsoluteTime, RelativeTime } from '../../ui/TimeText'
 import { callbackJob, callbackText } from './form/callback'
-import { diffFields } from '../../lib/diff'
+import { loadChunk } from '../../lib/chunk'
 import { wireDuration } from '../../lib/duration'
 import { MISFIRE } from './jobWords'
 import { RunFilters, RunTable, useRunColumns } from '../runs/RunsPage'
+
+const JobWhy = lazy(() => loadChunk(() => import('./JobWhy')))
 
 const PREVIEW_FIRES = 10
 const RECENT_RUNS = 5
@@ -45,6 +49,7 @@ export function JobPage() {
   const jobId = useJobId()
   const navigate = useNavigate()
   const canEdit = useCan('editor')
+  const { why } = useSearch({ from: '/app/jobs/$jobId' })
   const job = useQuery(queries.job(jobId))
   if (job.error && !job.data) return <ErrorState error={job.error} onRetry={() => void job.refetch()} />
   if (!job.data) return <PageSkeleton />
@@ -61,6 +66,9 @@ export function JobPage() {
       sub={data.description}
       actions={
         <>
+          <LinkButton to="." search={(was: object) => ({ ...was, why: 'last' })} icon={<QuestionCircleOutlined />}>
+            {t('jobs.detail.why')}
+          </LinkButton>
           {canEdit && (
             <LinkButton to="/jobs/$jobId/edit" params={{ jobId }} icon={<EditOutlined />}>
               {t('jobs.action.edit')}
@@ -80,27 +88,20 @@ export function JobPage() {
       )}
       {data.pilesUp && <Alert type="warning" showIcon style={{ marginBottom: 12 }} title={t('jobs.list.pilesUp', { count: data.waiting })} />}
       <DeclaredNote job={data} />
-      <nav className="tabs" aria-label={t('jobs.detail.tabs')}>
-        <Link to="/jobs/$jobId" params={{ jobId }} activeOptions={{ exact: true, includeSearch: false }}>
-          {t('jobs.detail.overview')}
-        </Link>
-        <Link to="/jobs/$jobId/runs" params={{ jobId }} activeOptions={{ includeSearch: false }}>
-          {t('jobs.detail.runs')}
-        </Link>
-        <Link to="/jobs/$jobId/why" params={{ jobId }} activeOptions={{ includeSearch: false }}>
-          {t('jobs.detail.why')}
-        </Link>
-        <Link to="/jobs/$jobId/backfills" params={{ jobId }}>
-          {t('jobs.detail.backfills')}
-        </Link>
-        <Link to="/jobs/$jobId/history" params={{ jobId }} activeOptions={{ includeSearch: false }}>
-          {t('jobs.history.title')}
-        </Link>
-        <Link to="/jobs/$jobId/revisions" params={{ jobId }}>
-          {t('jobs.detail.revisions')}
-        </Link>
-      </nav>
+      <Tabs
+        label={t('jobs.detail.tabs')}
+        tabs={[
+          { to: '/jobs/$jobId', params: { jobId }, text: t('jobs.detail.overview'), exact: true },
+          { to: '/jobs/$jobId/runs', params: { jobId }, text: t('jobs.detail.runs') },
+          { to: '/jobs/$jobId/changes', params: { jobId }, text: t('jobs.changes.title') },
+        ]}
+      />
       <Outlet />
+      {why && (
+        <Suspense fallback={null}>
+          <JobWhy job={data} at={why} />
+        </Suspense>
+      )}
     </Page>
   )
 }
@@ -356,7 +357,7 @@ function JobHow({ job }: { job: Job }) {
 function ScriptLink({ id }: { id: string }) {
   const script = useQuery(scriptQueries.script(id))
   return (
-    <Link to="/scripts/$scriptId" params={{ scriptId: id }}>
+    <Link to="/settings/integrations/scripts/$scriptId" params={{ scriptId: id }}>
       {script.data?.name ?? id}
     </Link>
   )
@@ -378,43 +379,9 @@ export function JobRunsTab() {
   const go = (next: typeof search) => void navigate({ to: '/jobs/$jobId/runs', params: { jobId }, search: next })
   return (
     <>
+      <JobBackfills jobId={jobId} />
       <RunFilters search={search} onChange={go} jobId={jobId} />
       <RunTable search={search} onChange={go} jobId={jobId} />
     </>
-  )
-}
-
-export function JobRevisionsTab() {
-  const { t } = useTranslation()
-  const jobId = useJobId()
-  const revisions = useQuery(queries.revisions(jobId))
-  if (revisions.error && !revisions.data) return <ErrorState error={revisions.error} onRetry={() => void revisions.refetch()} />
-  if (!revisions.data) return <PageSkeleton />
-  const items = revisions.data.items.toSorted((a, b) => b.revision - a.revision)
-  if (items.length === 0) return <Blank title={t('jobs.revisions.empty')} />
-  return (
-    <div className="stack">
-      {items.map((item, i) => {
-        const older = items[i + 1]
-        const diff = older ? diffFields(older.spec, item.spec) : undefined
-        return (
-          <section key={item.revision} className="card flush">
-            <div className="card-head">
-              <h2>{t('jobs.revisions.title', { n: item.revision })}</h2>
-              <span className="muted">
-                {t('jobs.revisions.by', { who: item.createdBy })} · <AbsoluteTime at={item.createdAt} />
-              </span>
-            </div>
-            {diff && diff.length > 0 ? (
-              <FieldDiffTable label={t('jobs.revisions.title', { n: item.revision })} diff={diff} />
-            ) : (
-              <p className="muted" style={{ padding: '0 16px 14px' }}>
-                {t(older ? 'jobs.revisions.same' : revisions.data.nextCursor ? 'jobs.revisions.same' : 'jobs.revisions.first')}
-              </p>
-            )}
-          </section>
-        )
-      })}
-    </div>
   )
 }

@@ -2,7 +2,7 @@ import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Button, Select } from 'antd'
-import { useMemo } from 'react'
+import { lazy, Suspense, useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { proposalQueries } from './change/proposals'
 import { queries } from '../../api/queries'
@@ -17,8 +17,11 @@ import { Page } from '../../ui/Page'
 import { Pager, ResourceTable, type Column } from '../../ui/ResourceTable'
 import { ShortSchedule } from './ShortSchedule'
 import { SearchBox } from '../../ui/SearchBox'
-import { Blank } from '../../ui/States'
+import { Blank, PageSkeleton } from '../../ui/States'
+import { loadChunk } from '../../lib/chunk'
 import { isFiltered, type JobsSearch } from '../../lib/search'
+
+const Proposals = lazy(() => loadChunk(() => import('./change/Proposals')))
 
 /** How many runs the strip of a job shows. */
 const RUNS_SHOWN = 20
@@ -29,7 +32,8 @@ export function JobsPage() {
   const navigate = useNavigate()
   const [search, setSearch] = useDraftSearch(committed, (next: JobsSearch) => void navigate({ to: '/jobs', search: next }))
   const canEdit = useCan('editor')
-  const jobs = useQuery(queries.jobs({ ...committed, recent: RUNS_SHOWN }))
+  const { proposed, ...query } = committed
+  const jobs = useQuery(queries.jobs({ ...query, recent: RUNS_SHOWN }))
   const waiting = useQuery(proposalQueries.proposals()).data?.items.length ?? 0
   const columns = useJobColumns()
 
@@ -41,7 +45,7 @@ export function JobsPage() {
       title={t('jobs.list.title')}
       actions={
         <>
-          {waiting > 0 && <LinkButton to="/jobs/proposals">{t('proposals.waiting', { count: waiting })}</LinkButton>}
+          {waiting > 0 && !proposed && <Button onClick={() => setSearch({ proposed: '1' })}>{t('proposals.waiting', { count: waiting })}</Button>}
           {canEdit && (
             <LinkButton to="/jobs/new" primary icon={<PlusOutlined />}>
               {t('jobs.list.create')}
@@ -91,6 +95,7 @@ export function JobsPage() {
             { value: 'updatedAt', label: `${t('jobs.list.sort')}: ${t('jobs.list.sortUpdated')}` },
           ]}
         />
+        {proposed && <Button onClick={() => go({ proposed: undefined })}>{t('proposals.title')} ✕</Button>}
         {search.handler && <Button onClick={() => go({ handler: undefined })}>{t('jobs.list.handler', { handler: search.handler })} ✕</Button>}
         {search.label && <Button onClick={() => go({ label: undefined })}>{t('jobs.list.label', { label: search.label })} ✕</Button>}
         {filtered && (
@@ -99,6 +104,11 @@ export function JobsPage() {
           </Button>
         )}
       </div>
+      {proposed ? (
+        <Suspense fallback={<PageSkeleton />}>
+          <Proposals />
+        </Suspense>
+      ) : (
       <div className="card flush">
         <ResourceTable
           label={t('jobs.list.title')}
@@ -115,6 +125,7 @@ export function JobsPage() {
           pager={<Pager cursor={search.cursor} nextCursor={jobs.data?.nextCursor} onGo={(cursor) => go({ cursor })} />}
         />
       </div>
+      )}
     </Page>
   )
 }

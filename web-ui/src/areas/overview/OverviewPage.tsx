@@ -190,7 +190,7 @@ function AttentionLine({ item }: { item: AttentionItem }) {
   }
   if (item.kind === 'alerts_reach_nobody') {
     return (
-      <Link to="/alerts/rules">
+      <Link to="/settings/notifications/rules">
         {mark}
         {text}
       </Link>

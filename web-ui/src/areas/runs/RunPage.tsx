@@ -160,7 +160,7 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
           )}
         </Fact>
         <Fact label={t('runs.detail.revision')}>
-          <Link to="/jobs/$jobId/revisions" params={{ jobId: run.jobId }} className="num">
+          <Link to="/jobs/$jobId/changes" params={{ jobId: run.jobId }} className="num">
             {run.jobRevision}
           </Link>
         </Fact>

@@ -1,6 +1,7 @@
 export const alerts = {
   title: 'Alerts',
   help: 'One message per incident, not per run.',
+  notifications: { title: 'Notifications', help: 'Rules choose the events. Channels deliver the messages.' },
   parts: 'Parts of alerts',
   reachesNobody: 'No default channel works. Failures of timers and calls, and of jobs that name no receiver, reach nobody. Choose default channels here:',
   incidents: 'Incidents',

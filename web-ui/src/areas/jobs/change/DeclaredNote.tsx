@@ -21,7 +21,7 @@ export function DeclaredNote({ job }: { job: Job }) {
         style={{ marginBottom: 12 }}
         title={
           <>
-            {t('proposals.pendingHere')} <Link to="/jobs/proposals">{t('proposals.look')}</Link>
+            {t('proposals.pendingHere')} <Link to="/jobs" search={{ proposed: '1' }}>{t('proposals.look')}</Link>
           </>
         }
       />

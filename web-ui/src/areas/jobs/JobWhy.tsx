@@ -1,9 +1,10 @@
 // A job at a moment: why did it run, or not? The moment is in the address, so
 // the answer can be sent as a link.
+import './jobs.css'
 import { LeftOutlined, RightOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { Button } from 'antd'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { Button, Drawer } from 'antd'
 import dayjs, { type Dayjs } from 'dayjs'
 import { lazy, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -11,6 +12,7 @@ import { explainQueries } from '../../api/explain'
 import { queries } from '../../api/queries'
 import type { Explanation, Job } from '../../api/types'
 import { ConsideredInstances, ExplainSteps, ExplainSummary } from '../runs/Explain'
+import { useReturnFocus } from '../../ui/Dialog'
 import { LinkButton } from '../../ui/LinkButton'
 import { RunStateChip } from '../../ui/StateChip'
 import { Blank, ErrorState } from '../../ui/States'
@@ -23,61 +25,66 @@ const WallPicker = lazy(() => loadChunk(() => import('../../ui/WallPicker')))
 /** Among these is one whose time has come: rows are written a few seconds ahead. */
 const RECENT = 20
 
-export function JobWhyTab() {
-  const { jobId } = useParams({ from: '/app/jobs/$jobId' })
-  const { at } = useSearch({ from: '/app/jobs/$jobId/why' })
+/** The moment of the question: an instant, or the last fire. */
+export default function JobWhy({ job, at: asked }: { job: Job; at: string }) {
   const { t } = useTranslation()
-  const job = useQuery(queries.job(jobId)).data
-  const explain = useQuery({ ...explainQueries.explainFire(jobId, at ?? ''), enabled: Boolean(at) })
-  if (!job) return null
+  const go = useGo()
+  const last = useLastFire(job.id)
+  const at = asked === 'last' ? last : asked
+  const explain = useQuery({ ...explainQueries.explainFire(job.id, at ?? ''), enabled: Boolean(at) })
   const { zone } = job.schedule
+  useReturnFocus()
   return (
-    <div className="stack">
-      <section className="card" aria-label={t('why.title')}>
-        <h2>{t('why.title')}</h2>
-        <p className="muted" style={{ marginBottom: 12 }}>
-          {t('why.help')}
-        </p>
-        <Chooser key={at ?? ''} job={job} at={at} />
-      </section>
-      {!at ? (
-        <Blank title={t('why.none')} help={t('why.noneHelp')} />
-      ) : (
-        <section className="card stack" aria-live="polite">
-          <div className="card-head" style={{ margin: 0 }}>
-            <h2>
-              <time dateTime={at}>{formatWithZone(at, zone, true)}</time>
-              {zone !== localZone && <span className="muted small"> · {formatWithZone(at, localZone, true)}</span>}
-            </h2>
-            <Neighbours jobId={jobId} explanation={explain.isPlaceholderData ? undefined : explain.data} />
-          </div>
-          {explain.data && !explain.isPlaceholderData ? (
-            <Answer explanation={explain.data} />
-          ) : explain.error ? (
-            <ErrorState error={explain.error} onRetry={() => void explain.refetch()} />
-          ) : (
-            <span className="skeleton" style={{ height: 80, width: '100%' }} />
-          )}
-        </section>
-      )}
-    </div>
+    <Drawer open size="large" onClose={() => go(undefined)} title={t('why.title')}>
+      <div className="stack">
+        <p className="muted">{t('why.help')}</p>
+        <Chooser key={at ?? ''} job={job} at={at} last={last} />
+        {!at ? (
+          <Blank title={t('why.none')} help={t('why.noneHelp')} />
+        ) : (
+          <section className="stack" aria-live="polite">
+            <div className="card-head why-head">
+              <h2>
+                <time dateTime={at}>{formatWithZone(at, zone, true)}</time>
+                {zone !== localZone && <span className="muted small"> · {formatWithZone(at, localZone, true)}</span>}
+              </h2>
+              <Neighbours explanation={explain.isPlaceholderData ? undefined : explain.data} />
+            </div>
+            {explain.data && !explain.isPlaceholderData ? (
+              <Answer explanation={explain.data} />
+            ) : explain.error ? (
+              <ErrorState error={explain.error} onRetry={() => void explain.refetch()} />
+            ) : (
+              <span className="skeleton why-wait" />
+            )}
+          </section>
+        )}
+      </div>
+    </Drawer>
   )
 }
 
-/** A wall time in the job's zone, and the two moments that people mean most often. */
-function Chooser({ job, at }: { job: Job; at: string | undefined }) {
-  const { t } = useTranslation()
+/** The moment is in the address, so that a link shows the same answer. */
+function useGo() {
   const navigate = useNavigate()
+  return (at: string | undefined) => void navigate({ to: '.', search: (was: object) => ({ ...was, why: at }) })
+}
+
+/** A run by hand has no fire time of the schedule: its own page explains it. */
+function useLastFire(jobId: string): string | undefined {
+  const runs = useQuery(queries.runs({ jobId, cause: 'schedule', limit: RECENT }))
+  return runs.data?.items.find((one) => Date.parse(one.fireAt) <= serverNow())?.fireAt
+}
+
+/** A wall time in the job's zone, and the two moments that people mean most often. */
+function Chooser({ job, at, last }: { job: Job; at: string | undefined; last: string | undefined }) {
+  const { t } = useTranslation()
+  const go = useGo()
   const { zone } = job.schedule
-  // A run by hand has no fire time of the schedule: its own page explains it.
-  const runs = useQuery(queries.runs({ jobId: job.id, cause: 'schedule', limit: RECENT }))
-  const last = runs.data?.items.find((one) => Date.parse(one.fireAt) <= serverNow())
   const [wall, setWall] = useState<Dayjs | null>(() => (at ? dayjs(instantToWall(at, zone)) : null))
-  const go = (instant: string) => void navigate({ to: '/jobs/$jobId/why', params: { jobId: job.id }, search: { at: instant } })
   return (
     <form
-      className="filters"
-      style={{ margin: 0 }}
+      className="filters why-form"
       onSubmit={(event) => {
         event.preventDefault()
         if (wall) go(wallToInstant(wall.format('YYYY-MM-DDTHH:mm:ss'), zone))
@@ -96,17 +103,17 @@ function Chooser({ job, at }: { job: Job; at: string | undefined }) {
       </Button>
       <span className="muted small">{t('why.inZone', { zone })}</span>
       <span className="grow" />
-      {last && <Button onClick={() => go(last.fireAt)}>{t('why.lastRun')}</Button>}
+      {last && <Button onClick={() => go(last)}>{t('why.lastRun')}</Button>}
       {job.nextFireAt && <Button onClick={() => job.nextFireAt && go(job.nextFireAt)}>{t('why.nextFire')}</Button>}
     </form>
   )
 }
 
-function Neighbours({ jobId, explanation }: { jobId: string; explanation: Explanation | undefined }) {
+function Neighbours({ explanation }: { explanation: Explanation | undefined }) {
   const { t } = useTranslation()
   const one = (to: string | null | undefined, text: string, icon: 'left' | 'right') =>
     to ? (
-      <LinkButton to="/jobs/$jobId/why" params={{ jobId }} search={{ at: to }} size="small" icon={icon === 'left' ? <LeftOutlined /> : <RightOutlined />} iconPlacement={icon === 'left' ? 'start' : 'end'}>
+      <LinkButton to="." search={(was: object) => ({ ...was, why: to })} size="small" icon={icon === 'left' ? <LeftOutlined /> : <RightOutlined />} iconPlacement={icon === 'left' ? 'start' : 'end'}>
         {text}
       </LinkButton>
     ) : null

@@ -1,7 +1,7 @@
-// A job's backfills: what was asked for, how far it is.
+// The backfills of a job above its runs, with their progress.
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '../../../api/useQuery'
-import { Link, useParams } from '@tanstack/react-router'
+import { Link } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { backfillApi, backfillQueries } from './backfills'
@@ -12,30 +12,31 @@ import { useCan } from '../../../ui/hooks'
 import { ByWhom } from '../../../ui/ByWhom'
 import { ResourceTable, type Column } from '../../../ui/ResourceTable'
 import { BackfillStateChip } from '../../../ui/StateChip'
-import { Blank } from '../../../ui/States'
 import { useDanger } from '../../../ui/useDanger'
 import { formatWall } from '../../calendars/calendar'
 import { loadChunk } from '../../../lib/chunk'
 
 const BackfillDialog = lazy(() => loadChunk(() => import('./BackfillDialog')))
 
-export function JobBackfillsTab() {
+/** Absent while there is no backfill and the person may start none. */
+export function JobBackfills({ jobId }: { jobId: string }) {
   const { t } = useTranslation()
-  const { jobId } = useParams({ from: '/app/jobs/$jobId' })
   const job = useQuery(queries.job(jobId)).data
   const backfills = useQuery(backfillQueries.backfills(jobId))
   const canRun = useCan('operator')
   const [asking, setAsking] = useState(false)
   const columns = useColumns(job?.schedule.zone ?? 'UTC', canRun)
   if (!job) return null
+  const some = (backfills.data?.items.length ?? 0) > 0
   const create = canRun && job.schedule.kind !== 'none' && (
-    <ActionButton type="primary" icon={<PlusOutlined />} onClick={() => setAsking(true)}>
+    <ActionButton icon={<PlusOutlined />} onClick={() => setAsking(true)}>
       {t('backfill.create')}
     </ActionButton>
   )
+  if (!some && !create && !backfills.error) return null
   return (
     <>
-      <section className="card flush" aria-label={t('backfill.title')}>
+      <section className="card flush spaced" aria-label={t('backfill.title')}>
         <div className="card-head">
           <div>
             <h2>{t('backfill.title')}</h2>
@@ -43,16 +44,18 @@ export function JobBackfillsTab() {
           </div>
           {create}
         </div>
-        <ResourceTable
-          label={t('backfill.title')}
-          columns={columns}
-          rows={backfills.data?.items}
-          rowKey={(one) => one.id ?? one.from}
-          error={backfills.error}
-          onRetry={() => void backfills.refetch()}
-          updatedAt={backfills.dataUpdatedAt}
-          empty={<Blank title={t('backfill.emptyTitle')} help={t('backfill.emptyHelp')} />}
-        />
+        {(some || backfills.error) && (
+          <ResourceTable
+            label={t('backfill.title')}
+            columns={columns}
+            rows={backfills.data?.items}
+            rowKey={(one) => one.id ?? one.from}
+            error={backfills.error}
+            onRetry={() => void backfills.refetch()}
+            updatedAt={backfills.dataUpdatedAt}
+            empty={null}
+          />
+        )}
       </section>
       {asking && (
         <Suspense fallback={null}>

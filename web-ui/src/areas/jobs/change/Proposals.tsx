@@ -12,18 +12,19 @@ import { ActionButton } from '../../../ui/ActionButton'
 import { FieldDiffTable } from './FieldDiffTable'
 import { useCan, useShowError } from '../../../ui/hooks'
 import { message } from '../../../ui/notices'
-import { Page } from '../../../ui/Page'
 import { ProposedJob } from './ProposedJob'
 import { SchedulePreview } from '../SchedulePreview'
 import { Blank, ErrorState, PageSkeleton } from '../../../ui/States'
 import { RelativeTime } from '../../../ui/TimeText'
 import { scheduleOfJob } from '../form/jobForm'
 
-export function ProposalsPage() {
+/** The list of jobs while its filter is "proposed". */
+export default function Proposals() {
   const { t } = useTranslation()
   const proposals = useQuery(proposalQueries.proposals())
   return (
-    <Page title={t('proposals.title')} crumbs={<Link to="/jobs">{t('jobs.list.title')}</Link>} sub={t('proposals.help')}>
+    <>
+      <p className="muted spaced">{t('proposals.help')}</p>
       {proposals.error && !proposals.data ? (
         <ErrorState error={proposals.error} onRetry={() => void proposals.refetch()} />
       ) : !proposals.data ? (
@@ -37,7 +38,7 @@ export function ProposalsPage() {
           ))}
         </div>
       )}
-    </Page>
+    </>
   )
 }
 
