@@ -15,9 +15,11 @@ import { startI18n } from './i18n'
 const root = document.getElementById('root')
 if (!root) throw new Error('index.html has no #root')
 
-await startI18n()
-createRoot(root).render(
-  <StrictMode>
-    <CarillonApp />
-  </StrictMode>,
+// Not awaited at the top: the texts are a file that imports this one, and would wait for it.
+void startI18n().then(() =>
+  createRoot(root).render(
+    <StrictMode>
+      <CarillonApp />
+    </StrictMode>,
+  ),
 )
