@@ -30,7 +30,7 @@ import { leave } from '../api/session'
 import { loadChunk } from '../lib/chunk'
 import { tenantOfAddress } from './tenantPath'
 import { Banners } from './Banners'
-import { Bell } from './Bell'
+import { Mark } from '../ui/Mark'
 import { useCan, useConnection, useSession, useShowError } from '../ui/hooks'
 import { MenuButton } from '../ui/MenuButton'
 import { isBound, Permitted } from './Permitted'
@@ -198,7 +198,7 @@ export function Shell() {
       <div className="shell">
         <aside className="side">
           <Link to="/overview" className="brand">
-            <Bell /> Carillon
+            <Mark /> Carillon
           </Link>
           <NavLinks />
           <div className="grow" />
@@ -210,7 +210,7 @@ export function Shell() {
               <Button type="text" icon={<MenuOutlined />} aria-label={t('nav.open')} onClick={() => setOpen(true)} />
             </span>
             <Link to="/overview" className="brand only-narrow" aria-label="Carillon">
-              <Bell />
+              <Mark />
             </Link>
             <span className="grow clip">
               <span className="muted">{t('user.tenant')}:</span> <strong>{session?.tenant.name}</strong>

@@ -11,6 +11,7 @@ import { loadChunk } from '../lib/chunk'
 import { leavePage } from '../lib/focus'
 import { safeNext } from '../lib/next'
 import { deliveriesSearch, incidentsSearch, jobsSearch, parseSearch, runsSearch, stringifySearch, timersSearch, whySearch } from '../lib/search'
+import { movedTo } from './moved'
 import { inTenant, rewrite, splitTenant } from './tenantPath'
 
 /** A page of its own chunk. */
@@ -435,12 +436,13 @@ subscribeSession(() => {
   if (before) followTenant(was?.tenant.name, before.tenant.name)
 })
 
-/** Puts the tenant of the session into the address. A link into another tenant stays as it is. */
+/** Puts the address of today with the tenant of the session into the address bar. A link into another tenant keeps that tenant. */
 function followTenant(was: string | undefined, tenant: string) {
   const { pathname, search, hash } = router.history.location
   const address = splitTenant(pathname.slice(basePath.length))
-  if (address.tenant === tenant || (address.tenant && address.tenant !== was)) return
-  const follows = inTenant(address.rest, tenant) + search + hash
+  const other = address.tenant !== undefined && address.tenant !== tenant && address.tenant !== was
+  const to = movedTo(address.rest, search) ?? { path: address.rest, search }
+  const follows = inTenant(to.path, other ? address.tenant : tenant) + to.search + hash
   if (follows !== pathname + search + hash) router.history.replace(follows, router.history.location.state)
 }
 

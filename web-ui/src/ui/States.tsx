@@ -1,6 +1,6 @@
 // The three designed non-data states of a list: new and empty (teaches),
 // empty by filter (offers to clear), error (retry and the request id).
-import { ExclamationCircleOutlined, FilterOutlined, InboxOutlined } from '@ant-design/icons'
+import { ExclamationCircleOutlined, FilterOutlined } from '@ant-design/icons'
 import { Button } from 'antd'
 import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -8,12 +8,13 @@ import { ApiError, isApiError } from '../api/problem'
 import { basePath } from '../lib/base'
 import { CopyButton } from './CopyButton'
 import { useDocumentTitle, useErrorText } from './hooks'
+import { BellAtRest } from './Mark'
 
 export function Blank({ icon, title, help, children }: { icon?: ReactNode; title: string; help?: string; children?: ReactNode }) {
   return (
     <div className="blank">
       <span className="blank-icon" aria-hidden="true">
-        {icon ?? <InboxOutlined />}
+        {icon ?? <BellAtRest />}
       </span>
       <h2>{title}</h2>
       {help && <p>{help}</p>}

@@ -1,7 +1,7 @@
 import './login.css'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Bell } from '../../shell/Bell'
+import { Mark } from '../../ui/Mark'
 import { useDocumentTitle } from '../../ui/hooks'
 import { LanguageMenu, ThemeMenu } from '../../shell/Preferences'
 
@@ -15,7 +15,7 @@ export function Gate({ title, children }: { title: string; children: ReactNode }
         <div className="row between" style={{ flexWrap: 'nowrap' }}>
           <span className="row" style={{ flexWrap: 'nowrap' }}>
             <span style={{ flex: 'none' }}>
-              <Bell size={34} />
+              <Mark size={34} />
             </span>
             <span>
               <strong style={{ fontSize: 16 }}>{t('app.name')}</strong>
