@@ -45,7 +45,7 @@ export function JobsPage() {
       title={t('jobs.list.title')}
       actions={
         <>
-          {waiting > 0 && !proposed && <Button onClick={() => setSearch({ proposed: '1' })}>{t('proposals.waiting', { count: waiting })}</Button>}
+          {waiting > 0 && !proposed && <LinkButton to="/jobs" search={{ proposed: '1' }}>{t('proposals.waiting', { count: waiting })}</LinkButton>}
           {canEdit && (
             <LinkButton to="/jobs/new" primary icon={<PlusOutlined />}>
               {t('jobs.list.create')}
