@@ -40,7 +40,7 @@ lines.`,
 		Example: "  carillon provision check /etc/carillon/provision.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			summary, err := admin.CheckProvision(args[0])
+			summary, err := admin.CheckProvision(cmd.Context(), args[0], "")
 			if err != nil {
 				return cli.Fail(badFile, err)
 			}

@@ -16,7 +16,7 @@ var AnyJSON = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, De
 
 // JSONSchema is the JSON schema of documents of a kind, with all schemas that it refers to.
 func (k *Kinds) JSONSchema(kind *DocumentKind) (json.RawMessage, error) {
-	r := k.Registry()
+	r := k.Registry(kind.Kind)
 	write := *resolve(r, kind.Write)
 	write.Properties = maps.Clone(write.Properties)
 	write.Required = append([]string{"kind"}, write.Required...)
