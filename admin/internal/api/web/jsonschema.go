@@ -19,6 +19,7 @@ func (k *Kinds) JSONSchema(kind *DocumentKind) (json.RawMessage, error) {
 	r := k.Registry(kind.Kind)
 	write := *resolve(r, kind.Write)
 	write.Properties = maps.Clone(write.Properties)
+	write.Properties["tenant"] = &huma.Schema{Type: huma.TypeString, Description: "Name of the document's tenant, in files of several tenants"}
 	write.Required = append([]string{"kind"}, write.Required...)
 	defs := map[string]*huma.Schema{}
 	collect(r, &write, defs)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,9 +38,11 @@ func (f *source) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.values, "values", "", "file with the values of ${{ name }} in the documents")
 }
 
-// documents are documents with their files.
-type documents []struct {
-	file string
+// documents are documents with their files and the tenants that they name.
+type documents []placed
+
+type placed struct {
+	file, tenant string
 	*document.Value
 }
 
@@ -74,10 +77,12 @@ func (f *source) read(ctx context.Context, a *cli.App, s *cli.Session) (out docu
 				for _, m := range places.Fill(object, literal(kinds.Value.Items, object)) {
 					wrong = append(wrong, fmt.Errorf("%s:%d: %s: %w", path, m.Line, m.Path, m.Err))
 				}
-				out = append(out, struct {
-					file string
-					*document.Value
-				}{path, object})
+				one := placed{file: path, Value: object}
+				if tenant := object.Field("tenant"); tenant != nil {
+					one.tenant = tenant.Text
+					object.Members = slices.DeleteFunc(object.Members, func(m document.Member) bool { return m.Name == "tenant" })
+				}
+				out = append(out, one)
 			}
 		}
 	}
@@ -151,8 +156,8 @@ func (o *options) flags(cmd *cobra.Command) {
 }
 
 // body is the request for a plan, and for an apply with the id of the plan.
-func (o *options) body(documents documents) map[string]any {
-	return map[string]any{"documents": documents, "takeOver": o.takeOver, "set": o.set, "prune": o.prune, "allowUnknownHandler": o.unknownHandler, "allowUnfitInput": o.unfitInput}
+func (o *options) body(list documents) map[string]any {
+	return map[string]any{"documents": list, "takeOver": o.takeOver, "set": o.set, "prune": o.prune, "allowUnknownHandler": o.unknownHandler, "allowUnfitInput": o.unfitInput}
 }
 
 // changes is how many documents a plan would write.
@@ -167,24 +172,23 @@ func planCommand(a *cli.App) *cobra.Command {
 would, and 2 or more after an error, such as a wrong document or a server that is away.`,
 		Example: "  carillon plan -f shop/ --values production.yaml\n  carillon plan -f shop.yaml -o json",
 		RunE: errorsAsUsage(a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
-			documents, err := from.read(cmd.Context(), a, s)
+			list, err := from.read(cmd.Context(), a, s)
 			if err != nil {
 				return err
 			}
-			plan, err := s.PlanDocuments(cmd.Context(), apiclient.DocumentBatch{}, apiclient.Body(with.body(documents)))
-			if err != nil {
-				return documents.located(err)
-			}
-			if err := show(a, s, plan); err != nil {
-				return err
-			}
-			if err := refused(plan.Value); err != nil {
-				return err
-			}
-			if changes(plan.Value) > 0 {
-				return errDifferences
-			}
-			return nil
+			return list.each(cmd.Context(), a, s, func(s *cli.Session, part documents) error {
+				plan, err := s.PlanDocuments(cmd.Context(), apiclient.DocumentBatch{}, apiclient.Body(with.body(part)))
+				if err != nil {
+					return part.located(err)
+				}
+				if err := errors.Join(show(a, s, plan), refused(plan.Value)); err != nil {
+					return err
+				}
+				if changes(plan.Value) > 0 {
+					return errDifferences
+				}
+				return nil
+			})
 		})),
 	}
 	from.flags(cmd)
@@ -221,11 +225,13 @@ func applyCommand(a *cli.App) *cobra.Command {
 		Use: "apply -f FILE", Short: "Create and change what the documents of files say", Args: cobra.NoArgs,
 		Example: "  carillon apply -f shop/ --values production.yaml\n  carillon export | carillon apply -f - --dry-run",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
-			documents, err := from.read(cmd.Context(), a, s)
+			list, err := from.read(cmd.Context(), a, s)
 			if err != nil {
 				return err
 			}
-			return carryOut(cmd.Context(), a, s, documents, with.body(documents), func(apiclient.Plan) string { return "Apply this?" }, yes, dry)
+			return list.carry(cmd.Context(), a, s, func(s *cli.Session, part documents) error {
+				return carryOut(cmd.Context(), a, s, part, with.body(part), func(apiclient.Plan) string { return "Apply this?" }, yes, dry)
+			})
 		}),
 	}
 	from.flags(cmd)
@@ -242,13 +248,15 @@ func deleteCommand(a *cli.App) *cobra.Command {
 		Use: "delete -f FILE", Short: "Delete the documents that files name", Args: cobra.NoArgs,
 		Example: "  carillon delete -f shop/ --dry-run\n  carillon delete -f shop.yaml --yes",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
-			documents, err := from.read(cmd.Context(), a, s)
+			list, err := from.read(cmd.Context(), a, s)
 			if err != nil {
 				return err
 			}
-			return carryOut(cmd.Context(), a, s, documents, map[string]any{"documents": documents, "delete": true}, func(p apiclient.Plan) string {
-				return fmt.Sprintf("Delete %d documents?", p.Delete)
-			}, yes, dry)
+			return list.carry(cmd.Context(), a, s, func(s *cli.Session, part documents) error {
+				return carryOut(cmd.Context(), a, s, part, map[string]any{"documents": part, "delete": true}, func(p apiclient.Plan) string {
+					return fmt.Sprintf("Delete %d documents?", p.Delete)
+				}, yes, dry)
+			})
 		}),
 	}
 	from.flags(cmd)
