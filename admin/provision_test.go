@@ -155,6 +155,41 @@ func TestWhatIsDeclaredIsThere(t *testing.T) {
 	}
 }
 
+// Several nodes start with the same file and one database: each makes what the others have not
+// made, and nothing twice.
+func TestNodesThatStartAtOnceMakeItOnce(t *testing.T) {
+	t.Parallel()
+	file, _, _ := provisionFile(t)
+	dsn, dir := databases["mysql"](t, ""), t.TempDir()
+	key, err := admin.NewSecret("sealing-key")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "sealing.key"), []byte(key), 0o600))
+	var log syncBuffer
+	var nodes sync.WaitGroup
+	for i := range 4 {
+		nodes.Go(func() {
+			n, err := admin.New(t.Context(), admin.Config{
+				DataDir: filepath.Join(dir, string(rune('a'+i))), Database: dsn, SealingKeyFile: filepath.Join(dir, "sealing.key"), ProvisionFile: file,
+				HTTPAddress: "127.0.0.1:0", ExecutorAddress: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			})
+			if err == nil {
+				err = n.Close()
+			}
+			if err != nil {
+				t.Errorf("start: %v", err)
+			}
+		})
+	}
+	nodes.Wait()
+	for _, one := range []string{
+		"kind=Calendar name=cn", "kind=Job name=nightly", "kind=JoinToken name=web", "kind=ApiKey name=calls", "kind=AlertChannel name=default", "kind=Member name=admin", "kind=User name=anna",
+	} {
+		require.Equal(t, 1, strings.Count(log.String(), "msg=made component=provisioning "+one), one)
+	}
+	require.Equal(t, 4, strings.Count(log.String(), "what the provision file declares is there"))
+	require.NotContains(t, log.String(), "left so")
+}
+
 // People go on from what a file has made: nothing of it comes back or changes.
 func TestWhatPeopleChangedStays(t *testing.T) {
 	t.Parallel()
