@@ -209,24 +209,14 @@ func (a *Admin) tenantMade(ctx context.Context, t domain.Tenant) {
 	}
 }
 
-// provisioned tells the add-ons what the provision file has for them.
-func (a *Admin) provisioned(ctx context.Context, receivers map[string][]string) (err error) {
+// provisioned tells the add-ons that the documents of the provision file are there.
+func (a *Admin) provisioned(ctx context.Context) (err error) {
 	for _, parts := range a.addOns {
 		if parts.Provisioned != nil {
-			err = errors.Join(err, parts.Provisioned(ctx, receivers))
+			err = errors.Join(err, parts.Provisioned(ctx))
 		}
 	}
 	return err
-}
-
-// checkReceivers holds addresses for failures against what the add-ons send.
-func (c Config) checkReceivers(addresses []string) error {
-	for _, a := range addOns() {
-		if a.CheckReceivers != nil {
-			return a.CheckReceivers(c.AddOns, addresses)
-		}
-	}
-	return errors.New("this server sends no messages about failures: leave the addresses out")
 }
 
 // addOnHandlers are the handlers of the built-in executors that add-ons have.

@@ -92,6 +92,7 @@ type Admin struct {
 	endings    *watchdog.Endings
 	watchdog   *watchdog.Watchdog
 	addOns     []addon.Parts
+	server     *web.Server
 	actions    *api.Actions // for add-ons, from buildFront on
 	front      *front.Port  // serves from New on
 	httpConns  *httpconn.Limiter
@@ -160,7 +161,7 @@ func New(ctx context.Context, config Config) (_ *Admin, err error) {
 			err = errors.Join(err, a.Close())
 		}
 	}()
-	if err := a.readProvision(); err != nil {
+	if err := a.readProvision(ctx); err != nil {
 		return nil, err
 	}
 	if err := a.listen(); err != nil {
@@ -176,18 +177,6 @@ func New(ctx context.Context, config Config) (_ *Admin, err error) {
 		return nil, err
 	}
 	return a, nil
-}
-
-// readProvision reads the provision file, if there is one, before anything is opened.
-func (a *Admin) readProvision() (err error) {
-	if a.config.ProvisionFile == "" {
-		return nil
-	}
-	if a.provision, err = provision.Read(a.config.ProvisionFile, os.Getenv); err != nil {
-		return err
-	}
-	a.config.AdminPassword, err = a.provision.Fits(a.config.AdminPassword, a.config.checkReceivers)
-	return err
 }
 
 // open opens what needs the database. It is repeated after an outage.

@@ -49,6 +49,11 @@ func (n *node) toldByDefault(name string) (emails []string, nobody bool) {
 	return emails, settings.ReachesNobody
 }
 
+// mailing is the document of the default channel of the tenant shop.
+func mailing(address string) string {
+	return "kind: AlertChannel\nname: default\ntenant: shop\nspec: {kind: email, emails: [" + address + "]}\n"
+}
+
 // toldOf counts the jobs that deliveries through a channel are about.
 func (n *node) toldOf() int {
 	n.t.Helper()
@@ -74,7 +79,7 @@ func TestDefaultReceivers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			file := filepath.Join(dir, "provision.yaml")
-			require.NoError(t, os.WriteFile(file, []byte("tenants: [{name: shop, alertTo: [shop@example.com]}, {name: web}]\n"), 0o600))
+			require.NoError(t, os.WriteFile(file, []byte("kind: Tenant\nname: shop\nspec: {}\n---\nkind: Tenant\nname: web\nspec: {}\n---\n"+mailing("shop@example.com")), 0o600))
 			dsn := database(t, dir)
 			mails := func(to, operators []string, file string) func(c *admin.Config) {
 				return func(c *admin.Config) {
@@ -130,7 +135,7 @@ func TestDefaultReceivers(t *testing.T) {
 func TestRefusedReceivers(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "provision.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("tenants:\n  - name: shop\n    alertTo: [a@other.example]\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("kind: Tenant\nname: shop\nspec: {}\n---\n"+mailing("a@other.example")), 0o600))
 	many := make([]string, 17)
 	for i := range many {
 		many[i] = "a@example.com"
@@ -140,7 +145,7 @@ func TestRefusedReceivers(t *testing.T) {
 		`(--alert-to): "a@other.example": this server sends no mails to the domain`:       func(c *admin.Config) { set(c, admin.Settings{"alert-to": {"a@other.example"}}) },
 		`(--alert-to): "nobody": mail address`:                                            func(c *admin.Config) { set(c, admin.Settings{"alert-to": {"nobody"}}) },
 		"(--alert-to): 17 addresses are too many: use at most 16":                         func(c *admin.Config) { set(c, admin.Settings{"alert-to": many}) },
-		file + `:3: tenants[0].alertTo: "a@other.example": this server sends no mails`:    func(c *admin.Config) { c.ProvisionFile = file },
+		file + `:8: AlertChannel default: spec.emails[0]: this server sends no mails`:     func(c *admin.Config) { c.ProvisionFile = file },
 	} {
 		config := admin.Config{DataDir: t.TempDir(), HTTPAddress: "127.0.0.1:0", ExecutorAddress: "127.0.0.1:0"}
 		config.AddOns = admin.Settings{"mail-host": {"127.0.0.1"}, "mail-from": {"carillon@example.com"}}

@@ -95,8 +95,8 @@ type Config struct {
 	// AdminPassword is the first administrator's password; default: a random
 	// one, see Admin.FirstLogin. Used only while there is no user at all.
 	AdminPassword string
-	// ProvisionFile declares tenants, executors, tokens, keys and users that New makes
-	// where they are missing; empty: none. A file with mistakes is a *ProvisionError.
+	// ProvisionFile is a file, or a folder of files, with documents that New makes where they
+	// are missing; empty: none. A file with mistakes is a *ProvisionError.
 	ProvisionFile string
 	// SealingKeyFile holds the key that seals secrets in the database;
 	// default: a file in DataDir, made at the first start. Nodes that share a

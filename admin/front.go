@@ -3,9 +3,7 @@ package admin
 import (
 	"context"
 	"crypto/ed25519"
-	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
@@ -27,7 +25,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	if a.config.UI != nil {
 		pages = a.config.UI(a.config.path())
 	}
-	handler := api.New(api.Deps{
+	a.server = api.New(api.Deps{
 		Store: a.steps, Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: bridge.SignScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a.timer, a.dispatcher, a.completer}, NewID: a.ids.Next, Now: a.clock.Now, Statistics: a.config.Statistics.kept(),
 		CallJob: a.calls.For, Held: a.leases.Held, TimersSet: a.planner.TimersSet,
 		Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.calendars.Edited, Nodes: a.self.Nodes, Self: a.self.BootID,
@@ -57,7 +55,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	}
 	a.scrapes.Open(api.MetricsOnly(a.metrics.Registry()))
 	ready.Begin()
-	a.front.Open(handler)
+	a.front.Open(a.server)
 	return nil
 }
 
@@ -66,30 +64,4 @@ type runner struct {
 	*scheduler.Timer
 	*dispatch.Dispatcher
 	*completer.Completer
-}
-
-// provisionLimit bounds what a start takes to make what is declared.
-const provisionLimit = time.Minute
-
-// applyProvision makes what the provision file declares.
-func (a *Admin) applyProvision(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, provisionLimit)
-	defer cancel()
-	declared := map[string][]string{}
-	if a.provision != nil {
-		hash := func(ctx context.Context, password string) (string, error) {
-			return a.auth.HashPassword(ctx, 0, password)
-		}
-		if err := a.provision.Apply(ctx, a.store, hash, a.log.With("component", "provisioning")); err != nil {
-			return fmt.Errorf("provision: %w", err)
-		}
-		for _, t := range a.provision.Receivers {
-			declared[t.Tenant] = t.Emails
-		}
-		a.provision = nil // and its passwords
-	}
-	if a.config.NoFire {
-		return nil
-	}
-	return a.provisioned(ctx, declared)
 }

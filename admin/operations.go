@@ -70,7 +70,7 @@ func (c Config) toCheck() check.Settings {
 		More:  addOnChecks(c.AddOns, c.Webhook.AllowPrefixes), HotStore: c.HotStore,
 	}
 	if c.ProvisionFile != "" {
-		s.Provision = func() (string, error) { return CheckProvision(c.ProvisionFile) }
+		s.Provision = func(ctx context.Context) (string, error) { return CheckProvision(ctx, c.ProvisionFile, "") }
 	}
 	if err == nil {
 		s.Database, err = c.storeOptions()
@@ -218,19 +218,6 @@ func MoveTenant(ctx context.Context, from, to Config, o MoveTenantOptions) (Tena
 		return TenantMove{}, fmt.Errorf("the target: %w", err)
 	}
 	return tenantmove.Between(ctx, source, target, o)
-}
-
-// ProvisionError says what is wrong with a provision file, by line.
-type ProvisionError = provision.Error
-
-// CheckProvision judges a provision file with its secrets as New does, and counts
-// what it declares. What is wrong is a *ProvisionError.
-func CheckProvision(path string) (summary string, err error) {
-	d, err := provision.Read(path, os.Getenv)
-	if err != nil {
-		return "", err
-	}
-	return d.Summary(), nil
 }
 
 // NewSecret makes a random secret of a kind of SecretKinds.

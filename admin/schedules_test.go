@@ -46,9 +46,12 @@ func (s *starts) list() ([]executor.Task, []time.Time) {
 }
 
 // replace puts an object, whatever version it is at.
-func (n *node) replace(path, body string) {
+func (n *node) replace(path, body string) { n.t.Helper(); n.edit(http.MethodPut, path, body) }
+
+// edit is a request with the header If-Match.
+func (n *node) edit(method, path, body string) {
 	n.t.Helper()
-	req, err := http.NewRequestWithContext(n.t.Context(), http.MethodPut, n.admin.URL()+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(n.t.Context(), method, n.admin.URL()+path, strings.NewReader(body))
 	require.NoError(n.t, err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+n.token)

@@ -118,3 +118,57 @@ func TestDocumentsGoFromServerToServer(t *testing.T) {
 	require.Contains(t, r.stderr, "+0 ~0 -3 =0")
 	require.NotContains(t, staging.run("job", "list", "-o", "name").stdout, "close-day")
 }
+
+// A cluster of several tenants goes through one file: nothing differs afterwards, and an empty
+// cluster becomes the same. Mistakes are told by file and line.
+func TestAWholeClusterInOneFile(t *testing.T) {
+	first, second := serverWithShop(t), serverWithShop(t)
+	path := filepath.Join(t.TempDir(), "cluster.yaml")
+	text := `kind: Tenant
+name: acme
+spec: {quotas: {jobs: 7}}
+---
+kind: Executor
+name: mill
+tenant: acme
+spec: {maxRunning: 3}
+---
+kind: Job
+name: grind
+tenant: acme
+spec: {executor: {name: mill}, handler: grind, schedule: {kind: cron, expr: "0 2 * * *", zone: UTC}}
+---
+kind: Member
+name: ann
+tenant: acme
+spec: {role: operator, executors: [mill]}
+`
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	r := first.run("plan", "-f", path)
+	require.Equal(t, 1, r.code, r.stderr)
+	require.Contains(t, r.stderr, "+ Tenant acme")
+	require.Contains(t, r.stderr, "3 documents are planned when the tenant is there.")
+	r = first.run("apply", "-f", path, "--dry-run")
+	require.Equal(t, 0, r.code, r.stderr)
+	r = first.run("apply", "-f", path, "--yes")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stderr, "Tenant acme:\n+ Executor mill")
+	r = first.run("plan", "-f", path)
+	require.Equal(t, 0, r.code, r.stderr)
+
+	exported := first.run("export", "--all-tenants")
+	require.Equal(t, 0, exported.code, exported.stderr)
+	require.Contains(t, exported.stdout, "kind: Job\nname: grind\ntenant: acme\n")
+	require.Contains(t, exported.stdout, "name: shop\ntenant: default\n")
+	r = first.pipe(exported.stdout, "plan", "-f", "-")
+	require.Equal(t, 0, r.code, r.stdout+r.stderr)
+	r = second.pipe(exported.stdout, "apply", "-f", "-", "--yes")
+	require.Equal(t, 0, r.code, r.stderr)
+	again := second.run("export", "--all-tenants")
+	require.Equal(t, exported.stdout, again.stdout)
+
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(text, "maxRunning: 3", "maxRuning: 3", 1)), 0o600))
+	r = first.run("plan", "-f", path)
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, path+":8: spec.maxRuning: unexpected property")
+}

@@ -18,10 +18,9 @@ func newProvisionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "provision",
 		Short: "Check a provision file, and make the secrets that it names",
-		Long: `A provision file declares tenants, executors, join tokens, API keys and users that
-"carillon server --provision FILE" makes at its start where they are missing
-(docs/guide/provision.md). Secrets do not stand in it, but in files or variables that it
-names.`,
+		Long: `A provision file has documents as "carillon apply" takes them, and those of accounts, join
+tokens and API keys. "carillon server --provision FILE" makes the missing ones at its start
+(docs/guide/provision.md). Secrets are in files or variables that it names.`,
 		Example: "  carillon provision secret join-token > secrets/shop_join_token\n  carillon provision check provision.yaml",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -34,13 +33,13 @@ func newProvisionCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Judge a provision file and the secrets that it names, without a server",
-		Long: `Reads a provision file and the files and variables that it names as a server would
-that starts here and now. Exit code 2: there are mistakes, which are told with their
-lines.`,
+		Long: `Reads a provision file, or a folder of such files, and the files and variables that it
+names. It makes the documents on an empty database in a temporary folder, as a server that
+starts does first. Exit code 2: there are mistakes, which are told with their lines.`,
 		Example: "  carillon provision check /etc/carillon/provision.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			summary, err := admin.CheckProvision(args[0])
+			summary, err := admin.CheckProvision(cmd.Context(), args[0], "")
 			if err != nil {
 				return cli.Fail(badFile, err)
 			}

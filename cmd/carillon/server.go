@@ -120,7 +120,7 @@ func serverFlags(f *pflag.FlagSet) {
 	f.Duration("executors-recycle", 0, "how long an executor's session lasts at most before a fresh one replaces it (default 24h)")
 	f.Bool("insecure-bind", false, "allow addresses other than loopback without TLS")
 	f.String("admin-password-file", "", "file with the first administrator's password; used only while there is no user (default: CARILLON_ADMIN_PASSWORD, or a random one)")
-	f.String("provision", "", "YAML file with tenants, executors, join tokens, API keys and users to make where they are missing")
+	f.String("provision", "", "file or folder with the documents to make where they are missing (docs/guide/provision.md)")
 	f.String("sealing-key-file", "", "key that seals secrets in the database; nodes of one database share it (default: in --data)")
 	f.Duration("log-retention", 0, "how long handlers' logs are kept (default 720h, 30 days)")
 	f.Int64("log-run-lines", 0, "lines of one run's log that are kept (default 2,000,000; -1 = all)")

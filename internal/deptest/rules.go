@@ -225,8 +225,8 @@ func rooms() []Room {
 		{brokerNoun, []string{domain, resource}, whyPure},
 		{brokerWire, nil, "it bounds bytes of brokers and knows nothing of messages"},
 		{auth, []string{domain, store, secret}, whySide},
-		// A declared secret is judged by who makes them, hence auth.
-		{provisioning, []string{domain, store, auth, spelling, documents}, whySide},
+		// It makes documents as an apply does, hence the rooms of the API.
+		{provisioning, []string{domain, store, auth, apiWeb, apiApply, documents}, whySide},
 		{tracing, []string{domain}, "it writes spans about nouns; whoever moves them tells it"},
 		// The input of a callback has the bounds of the wire, hence proto.
 		{followup, []string{domain, store, nodeHandler, "proto"}, whySide},

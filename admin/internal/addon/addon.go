@@ -42,9 +42,6 @@ type AddOn struct {
 	Successes engine.ReadSuccesses
 	// Tables are its tables with rows of tenants.
 	Tables []db.OwnedTable
-	// CheckReceivers judges the addresses that the provision file has for a tenant's failures.
-	// nil: it has no use for them.
-	CheckReceivers func(v Values, addresses []string) error
 	// Build makes its parts of a node. It starts nothing.
 	Build func(Node) (Parts, error)
 }
@@ -118,9 +115,9 @@ type Parts struct {
 	Attention web.Attention
 	// TenantMade hears of a new tenant.
 	TenantMade func(ctx context.Context, t domain.Tenant)
-	// Provisioned hears at a start, but not with --no-fire, which addresses the provision
-	// file has for failures, by the tenant's name.
-	Provisioned func(ctx context.Context, receivers map[string][]string) error
+	// Provisioned hears at a start, but not with --no-fire, that the documents of the provision
+	// file are there.
+	Provisioned func(ctx context.Context) error
 }
 
 // Store answers questions about nouns of the core. Errors are as in package store.

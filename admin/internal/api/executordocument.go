@@ -15,7 +15,7 @@ import (
 
 // executorDocumentKind is the kind of documents that are executors.
 var executorDocumentKind = resource.Of(resource.Kind{
-	Name: "Executor", Component: "ExecutorDocument", Noun: "executor", Path: "executors", Read: domain.PermRead, Edit: domain.PermEdit,
+	Name: "Executor", Component: "ExecutorDocument", Noun: "executor", Path: "executors", Read: domain.PermRead, Edit: domain.PermEdit, Partial: true,
 }, resource.Rules[ExecutorSettings]{})
 
 // ExecutorSettings are what is written of an executor beside its name.

@@ -41,7 +41,7 @@ type listJobDocumentsInput struct {
 type jobDocuments struct{ *jobs }
 
 func (d jobDocuments) register(server *web.Server) {
-	write, page := document.Describe(server.Kinds().Registry(), jobKind)
+	write, page := document.Describe(server.Kinds().Registry(jobKind), jobKind)
 	server.Kinds().Add(web.DocumentKind{Kind: jobKind, Write: write, Lists: "job-documents", Last: true, Planner: d})
 	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/job-documents", ID: "list-job-documents", Large: true, Tag: "jobs", Answer: page,

@@ -17,7 +17,7 @@ import (
 
 // tenantDocumentKind is the kind of documents that are tenants.
 var tenantDocumentKind = resource.Of(resource.Kind{
-	Name: "Tenant", Component: "TenantDocument", Noun: "tenant", Path: "tenants", Read: domain.PermRead, Edit: domain.PermEdit,
+	Name: "Tenant", Component: "TenantDocument", Noun: "tenant", Path: "tenants", Read: domain.PermRead, Edit: domain.PermEdit, Partial: true,
 }, resource.Rules[TenantSettings]{})
 
 // TenantSettings are what is written of a tenant beside its name.
@@ -216,7 +216,7 @@ func (ts *tenants) write(ctx context.Context, id auth.Identity, meta resource.Me
 		if err := ts.store.CreateTenant(ctx, t); err != nil {
 			return 0, err
 		}
-		if ts.made != nil {
+		if ts.made != nil && id.Kind != auth.KindNode { // a start ends with it, after the channels of its file
 			ts.made(ctx, t)
 		}
 	} else {

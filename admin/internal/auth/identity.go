@@ -12,7 +12,17 @@ type Kind string
 const (
 	KindUser   Kind = "user"
 	KindAPIKey Kind = "api_key"
+	// KindNode is a node that makes the documents of its provision file.
+	KindNode Kind = "node"
 )
+
+// Provisioning is the identity of a node that makes the documents of its provision file in a
+// tenant. 0: those of the cluster.
+func Provisioning(tenant domain.TenantID) Identity {
+	return Identity{
+		Kind: KindNode, Tenant: tenant, Name: "provisioning", Role: domain.RoleAdmin, Permissions: domain.RoleAdmin.Permissions(), PlatformAdmin: true,
+	}
+}
 
 // Identity is who asks, in which tenant, with which rights. The zero value is
 // nobody.

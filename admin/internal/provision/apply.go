@@ -2,59 +2,148 @@ package provision
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/apply"
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// Accounts is what this room asks of the store.
-type Accounts interface {
-	FindUserByName(ctx context.Context, username string) (domain.User, error)
-	Provision(ctx context.Context, p store.ProvisionParams) ([]store.ProvisionStep, error)
+// Tenants is what this room asks of the store.
+type Tenants interface {
+	FindTenantByName(ctx context.Context, name string) (domain.Tenant, error)
 }
 
-// Apply makes what is declared and missing. Differences in the database are logged and left
-// alone, since a node that runs its jobs is worth more. A password is hashed only for an
-// account that is not there.
-func (d *Declaration) Apply(ctx context.Context, accounts Accounts, hash func(ctx context.Context, password string) (string, error), log *slog.Logger) error {
-	p := d.params
-	p.Users = nil
-	for i, u := range d.params.Users {
-		_, err := accounts.FindUserByName(ctx, u.User.Username)
-		if err == nil {
-			continue
+// Try makes the documents on an empty cluster, which is thrown away. All mistakes of the file are
+// an *Error. Afterwards all texts have their values.
+func (d *Declaration) Try(ctx context.Context, empty *web.Server, tenants Tenants) error {
+	kinds := empty.Kinds().List()
+	d.fill(func(kind string) []string {
+		for i := range kinds {
+			if kinds[i].Name == kind {
+				return kinds[i].Literal
+			}
 		}
-		if !domain.Is(err, domain.CodeNotFound) {
-			return fmt.Errorf("find user: %w", err)
+		return nil
+	})
+	err := d.each(ctx, empty, tenants, true, func(o *one, out apply.Outcome) {
+		if out.Err == nil {
+			return
 		}
-		if u.User.PasswordHash, err = hash(ctx, d.passwords[i]); err != nil {
-			return fmt.Errorf("hash password: %w", err)
+		fields, _ := web.FieldsOf("", out.Err)
+		for _, f := range fields {
+			text := f.Message
+			if f.Hint != "" {
+				text += "; " + f.Hint
+			}
+			d.fail(o, trimDot(f.Location), "%s", text)
 		}
-		p.Users = append(p.Users, u)
-	}
-	steps, err := accounts.Provision(ctx, p)
+	})
 	if err != nil {
 		return err
 	}
+	return d.err()
+}
+
+func trimDot(path string) string {
+	if path != "" && path[0] == '.' {
+		return path[1:]
+	}
+	return path
+}
+
+// Apply makes the documents that are missing. Other differences are logged and left alone, since
+// a node that runs its jobs is worth more.
+func (d *Declaration) Apply(ctx context.Context, server *web.Server, tenants Tenants, log *slog.Logger) error {
 	made := 0
-	for _, s := range steps {
-		attributes := []any{"kind", s.Kind, "name", s.Name}
-		if s.Tenant != "" {
-			attributes = append(attributes, "tenant", s.Tenant)
+	err := d.each(ctx, server, tenants, false, func(o *one, out apply.Outcome) {
+		log := log.With("kind", o.kind, "name", o.name)
+		if o.tenant != "" {
+			log = log.With("tenant", o.tenant)
 		}
 		switch {
-		case s.Left != "":
-			log.Warn("not as the provision file declares, and left so", append(attributes, "reason", s.Left)...)
-		case s.Made:
+		case out.Err != nil:
+			log.Warn("not as the provision file declares, and left so", "reason", out.Err.Error())
+		case out.Made:
 			made++
-			log.Info("made", attributes...)
+			log.Info("made")
+		case len(out.Differs) > 0:
+			log.Info("changed since the provision file made it, and left so", "fields", len(out.Differs), "field", out.Differs[0].Path)
+		}
+	})
+	if err == nil {
+		log.Info("what the provision file declares is there", "file", d.name, "declared", d.Summary(), "made", made)
+	}
+	return err
+}
+
+// each makes the documents and tells what became of them: of the cluster, the accounts, and then
+// of each tenant. Documents with mistakes are left out.
+func (d *Declaration) each(ctx context.Context, server *web.Server, tenants Tenants, trial bool, told func(*one, apply.Outcome)) error {
+	groups := map[[2]string][]*one{}
+	var order [][2]string
+	for _, kind := range clusterKinds {
+		order = append(order, [2]string{"", kind})
+	}
+	for _, o := range d.documents {
+		group := [2]string{o.tenant, ""}
+		if o.tenant == "" {
+			group[1] = o.kind
+		}
+		if !slices.Contains(order, group) {
+			order = append(order, group)
+		}
+		if !o.wrong {
+			groups[group] = append(groups[group], o)
 		}
 	}
-	log.Info("what the provision file declares is there", "file", d.file, "declared", d.Summary(), "made", made)
+	for _, group := range order {
+		if err := d.group(ctx, server, tenants, group[0], groups[group], trial, told); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Declaration) group(ctx context.Context, server *web.Server, tenants Tenants, tenant string, of []*one, trial bool, told func(*one, apply.Outcome)) error {
+	if len(of) == 0 {
+		return nil
+	}
+	id := auth.Provisioning(0)
+	if tenant != "" {
+		t, err := tenants.FindTenantByName(ctx, tenant)
+		switch {
+		case domain.Is(err, domain.CodeNotFound) && trial:
+			return nil // the document of the tenant has a mistake
+		case domain.Is(err, domain.CodeNotFound):
+			for _, o := range of {
+				told(o, apply.Outcome{Err: domain.Errorf(domain.CodeNotFound, "there is no tenant %q", tenant)})
+			}
+			return nil
+		case err != nil:
+			return fmt.Errorf("find tenant: %w", err)
+		}
+		id.Tenant = t.ID
+	}
+	raws := make([]json.RawMessage, len(of))
+	for i, o := range of {
+		var err error
+		if raws[i], err = o.MarshalJSON(); err != nil {
+			return err
+		}
+	}
+	outcomes, err := apply.Make(ctx, server, id, raws, trial)
+	if err != nil {
+		return err
+	}
+	for i, o := range of {
+		told(o, outcomes[i])
+	}
 	return nil
 }
 

@@ -1,15 +1,15 @@
-// Package provision answers: what has an operator declared that is to be there
-// before anybody has signed in?
+// Package provision answers: which documents does an operator want to be there before anybody
+// has signed in?
 //
-// A file in YAML names tenants with their quotas, executors, join tokens and API
-// keys, and users (docs/guide/provision.md, docs/adr/0074). Read judges the file as a
-// whole and tells all that is wrong with it, by line; Apply has the store make what
-// is missing.
+// A provision file has the documents that carillon apply takes, of several tenants, and those of
+// accounts and credentials (docs/guide/provision.md, docs/adr/0108). Read reads it, Try makes it
+// on an empty database and tells all mistakes by line, and Apply makes the documents that are
+// missing.
 //
 // Promises:
-//   - A secret never stands in the file, and is never shown: the file names a file or
-//     a variable that holds it.
-//   - What is there already is neither changed nor deleted, so the same file can be
-//     given at each start, to several nodes at once.
+//   - A secret does not stand in the file and is not shown: the file names a file or a variable
+//     that holds it.
+//   - What is there is neither changed nor deleted. The same file can be given at each start, to
+//     several nodes at once.
 //   - Secrets of keys and tokens are as strong as those that package auth makes.
 package provision

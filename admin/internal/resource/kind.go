@@ -26,6 +26,11 @@ type Kind struct {
 	Read, Edit domain.Permission
 	// Cluster kinds belong to the cluster, not to a tenant, and are for platform administrators.
 	Cluster bool
+	// Local kinds stand in provision files only, since a request must not carry their secrets.
+	Local bool
+	// Partial kinds have settings with defaults: a provision file also sets those of an existing
+	// document that have their default.
+	Partial bool
 	// Secrets are the names of secrets that a document may have, with their meaning.
 	Secrets []SecretField
 	// Purpose is part of what is sealed; empty if there are no secrets.

@@ -25,14 +25,9 @@ type Accounts interface {
 	// there is no user at all; created tells whether it did. Several nodes may
 	// call it at once; one of them creates.
 	CreateFirstUser(ctx context.Context, t domain.Tenant, u domain.User, role domain.Role) (created bool, err error)
-	// Provision makes what is declared and missing, in one transaction, and changes
-	// and deletes nothing that is there: a tenant, an executor and an account are
-	// known by name, keys and tokens by their hash, also when they were revoked. It
-	// counts for no quota: those bound what tenants add themselves. Several nodes
-	// may call it at once. The steps are in the order of what was declared, those of
-	// users last.
-	Provision(ctx context.Context, p ProvisionParams) ([]ProvisionStep, error)
-	CreateUser(ctx context.Context, u domain.User, m domain.Membership) error // CodeConflict: the name is taken
+	// CreateUser creates an account with its places in tenants, of which there may be none for a
+	// platform administrator. CodeConflict: the name is taken.
+	CreateUser(ctx context.Context, u domain.User, places ...domain.Membership) error
 	FindUser(ctx context.Context, id domain.UserID) (domain.User, error)
 	FindUserByName(ctx context.Context, username string) (domain.User, error)
 	ListMembers(ctx context.Context, tenant domain.TenantID) ([]Member, error)
@@ -65,6 +60,7 @@ type Accounts interface {
 	TouchAPIKeys(ctx context.Context, used map[int64]time.Time) error
 
 	CreateJoinToken(ctx context.Context, t domain.JoinToken) error
+	FindJoinTokenByHash(ctx context.Context, hash [32]byte) (domain.JoinToken, error)
 	ListJoinTokens(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.JoinToken, error)
 	RevokeJoinToken(ctx context.Context, tenant domain.TenantID, id int64) error
 	// UseJoinTokens finds valid tokens by hash and counts one use for each boot

@@ -21,7 +21,7 @@ import (
 // AddOn is the add-on.
 func AddOn() addon.AddOn {
 	return addon.AddOn{
-		Name: "alerting", Settings: settings(), Check: check, Build: build, Successes: alertsql.ReadSuccesses, Tables: alertsql.OwnTables(), CheckReceivers: checkReceivers,
+		Name: "alerting", Settings: settings(), Check: check, Build: build, Successes: alertsql.ReadSuccesses, Tables: alertsql.OwnTables(),
 		Doctor: []addon.Doctor{
 			{ID: "receivers", Look: lookAtReceivers},
 			{ID: "mail", Alone: true, Look: lookAtMail},

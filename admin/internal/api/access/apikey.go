@@ -77,15 +77,7 @@ func (a *api) registerAPIKeys() {
 		var r web.Reader
 		name := r.Name("body.name", in.Body.Name, domain.MaxNameLength)
 		expires := r.Future("body.expiresAt", in.Body.ExpiresAt, a.deps.Now())
-		role, ok := domain.KeyRole(in.Body.Role)
-		if !ok {
-			r.NoneOf("body.role", in.Body.Role, domain.Collect(domain.KeyRoles, func(one *domain.Role) string { return string(*one) }))
-		}
-		for i, handler := range in.Body.CallHandlers {
-			target(&r, fmt.Sprintf("body.callHandlers[%d]", i), handler)
-		}
-		scope := domain.Scope{Executors: executors(&r, "body.", in.Body.Executors), Handlers: in.Body.CallHandlers}
-		boundable(&r, "body.", role, scope)
+		role, scope := keyRights(&r, "body.", in.Body.Role, in.Body.Executors, in.Body.CallHandlers)
 		if err := r.Err(); err != nil {
 			return nil, err
 		}
@@ -105,6 +97,20 @@ func (a *api) registerAPIKeys() {
 		}
 		return nil, a.deps.Auth.RevokeAPIKey(ctx, id.Tenant, int64(key))
 	})
+}
+
+// keyRights reads what a key may do.
+func keyRights(r *web.Reader, below, text string, only, handlers []string) (domain.Role, domain.Scope) {
+	role, ok := domain.KeyRole(text)
+	if !ok {
+		r.NoneOf(below+"role", text, domain.Collect(domain.KeyRoles, func(one *domain.Role) string { return string(*one) }))
+	}
+	for i, handler := range handlers {
+		target(r, fmt.Sprintf("%scallHandlers[%d]", below, i), handler)
+	}
+	scope := domain.Scope{Executors: executors(r, below, only), Handlers: handlers}
+	boundable(r, below, role, scope)
+	return role, scope
 }
 
 // executors reads the executors that a role is to be bound to. They need not exist yet.

@@ -111,7 +111,7 @@ func (a *api) checkMember(id auth.Identity, d *resource.Draft[MemberRole]) error
 	}
 	switch {
 	case d.Old == nil || d.Old.Spec.invited:
-		if id.Kind != auth.KindUser && (d.Old == nil || !sameRole(&d.Old.Spec, &d.Spec)) {
+		if id.Kind == auth.KindAPIKey && (d.Old == nil || !sameRole(&d.Old.Spec, &d.Spec)) {
 			return errKeyInvites()
 		}
 	case d.Old.ID == int64(id.User) && !sameRole(&d.Old.Spec, &d.Spec):

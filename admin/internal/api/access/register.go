@@ -41,6 +41,7 @@ func Register(s *web.Server, deps Deps) {
 	a.registerJoinTokens()
 	a.registerDenials()
 	a.registerMembers()
+	a.registerLocal()
 	a.registerUsers()
 	a.registerInvitations()
 }

@@ -132,7 +132,7 @@ func do(ctx context.Context, id auth.Identity, of []*entry) error {
 		for n < len(of) && of[n].kind.Name == of[0].kind.Name {
 			n++
 		}
-		errs := of[0].kind.Planner.Do(ctx, id, domain.Collect(of[:n], func(e **entry) *resource.Step { return &(*e).step }))
+		errs := of[0].kind.Planner.Do(ctx, id, stepsOf(of[:n]))
 		for i, err := range errs {
 			if err != nil && web.OurFault(err) {
 				return err

@@ -53,21 +53,8 @@ type head struct {
 // read checks all documents and plans them, kind by kind. Errors of all documents are told at
 // once.
 func (a *api) read(ctx context.Context, id auth.Identity, in *DocumentBatch) (*request, error) {
-	r := &request{with: in, entries: make([]*entry, len(in.Documents))}
 	kinds := a.server.Kinds().List()
-	seen := map[string]bool{}
-	for i, raw := range in.Documents {
-		e := &entry{raw: raw}
-		r.entries[i] = e
-		if e.err = e.open(ctx, a.server, id, kinds, !in.Delete); e.err != nil {
-			continue
-		}
-		name := e.kind.Name + "/" + e.write.Name
-		if seen[name] {
-			e.err = domain.Invalid("body.name", "is in the request twice: %s", e.write.Name)
-		}
-		seen[name] = true
-	}
+	r := &request{with: in, entries: opened(ctx, a.server, id, in.Documents, kinds, !in.Delete)}
 	if in.Delete {
 		if err := r.planDelete(ctx, id, kinds); err != nil {
 			return nil, err
@@ -87,6 +74,25 @@ func (a *api) read(ctx context.Context, id auth.Identity, in *DocumentBatch) (*r
 		return nil, err
 	}
 	return r, r.check()
+}
+
+// opened are the entries of documents.
+func opened(ctx context.Context, s *web.Server, id auth.Identity, documents []json.RawMessage, kinds []web.DocumentKind, whole bool) []*entry {
+	out := make([]*entry, len(documents))
+	seen := map[string]bool{}
+	for i, raw := range documents {
+		e := &entry{raw: raw}
+		out[i] = e
+		if e.err = e.open(ctx, s, id, kinds, whole); e.err != nil {
+			continue
+		}
+		name := e.kind.Name + "/" + e.write.Name
+		if seen[name] {
+			e.err = domain.Invalid("body.name", "is in the request twice: %s", e.write.Name)
+		}
+		seen[name] = true
+	}
+	return out
 }
 
 // coming are the names of the documents of a request.
@@ -123,6 +129,9 @@ func (e *entry) open(ctx context.Context, s *web.Server, id auth.Identity, kinds
 		}
 		return domain.Invalid("body.kind", "%q is no kind: use %s", h.Kind, strings.Join(names, ", "))
 	}
+	if e.kind.Local && id.Kind != auth.KindNode {
+		return domain.Invalid("body.kind", "%s stands in a provision file only: carillon server --provision", h.Kind)
+	}
 	if !e.kind.MayEdit(id) {
 		return domain.Errorf(domain.CodeDenied, "your role %q does not allow to write %s", id.Role, e.kind.A())
 	}
@@ -130,7 +139,7 @@ func (e *entry) open(ctx context.Context, s *web.Server, id auth.Identity, kinds
 	if !whole {
 		return nil
 	}
-	return s.Kinds().Check(ctx, e.kind.Write, e.raw)
+	return s.Kinds().Check(ctx, e.kind, e.raw)
 }
 
 // of are the documents of a kind.

@@ -41,7 +41,7 @@ type keptWork[S any] struct {
 // Add gives the kind its schemas, its place in an apply and its list. It returns the operation
 // that lists its documents.
 func (k *Kept[S]) Add(server *web.Server) web.Operation {
-	write, page := Describe(server.Kinds().Registry(), k.Kind)
+	write, page := Describe(server.Kinds().Registry(k.Kind), k.Kind)
 	server.Kinds().Add(web.DocumentKind{Kind: k.Kind, Write: write, Lists: k.Kind.ID() + "-documents", First: true, Planner: k})
 	return web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/" + k.Kind.ID() + "-documents", ID: "list-" + k.Kind.ID() + "-documents", Answer: page,

@@ -94,7 +94,7 @@ func (a *API) Answer() *huma.Schema { return a.shape.answer }
 // Register adds the operations of a kind. What it returns serves actions of the kind, too.
 func Register(s *web.Server, docs *resource.Documents) *API {
 	k := docs.Kind()
-	shape := describe(s.Kinds().Registry(), k)
+	shape := describe(s.Kinds().Registry(k), k)
 	a := &API{docs, k, shape}
 	s.Kinds().Add(web.DocumentKind{Kind: k, Write: shape.write, Lists: k.Path, Brief: k.IsBrief(), Planner: web.ForEach{Documents: docs}, Documents: docs})
 	base, one := web.Base+"/"+k.Path, web.Base+"/"+k.Path+"/{id}"

@@ -27,6 +27,17 @@ func (s *Server) Audit(record func(ctx context.Context, e domain.AuditEntry)) {
 	s.audit.record = record
 }
 
+// Records returns a context whose writes of documents are recorded as those of an operation that
+// comes with no request. Without Audit it is ctx itself.
+func (s *Server) Records(ctx context.Context, id auth.Identity, operation string) context.Context {
+	if s.audit.record == nil {
+		return ctx
+	}
+	pending := domain.NewPendingAudit(domain.AuditEntry{Tenant: id.Tenant, Actor: id.Actor(), Operation: operation, Outcome: domain.AuditDone})
+	pending.Drop() // each document has an entry of its own
+	return domain.WithAudit(ctx, pending)
+}
+
 // writes reports whether an operation is recorded.
 func (op Operation) writes() bool { return op.Method != http.MethodGet && op.Unaudited == "" }
 

@@ -67,7 +67,7 @@ func (s *Server) readOperation(ctx huma.Context, c *gin.Context, op Operation, p
 		err = s.compute(ctx.Context()) // until the operation begins
 	}
 	if err == nil && len(raw) > 0 {
-		err = s.checkBody(ctx.Context(), schema, raw)
+		err = checkBody(ctx.Context(), s.huma.OpenAPI().Components.Schemas, schema, raw)
 	}
 	if err != nil {
 		done()
@@ -97,7 +97,7 @@ func readAll(c *gin.Context, size, most int64) ([]byte, error) {
 }
 
 // checkBody returns everything that is wrong with a body, up to mostErrors.
-func (s *Server) checkBody(ctx context.Context, schema *huma.Schema, data []byte) error {
+func checkBody(ctx context.Context, registry huma.Registry, schema *huma.Schema, data []byte) error {
 	if at := invalidUTF8(data); at >= 0 {
 		return malformed(ctx, data, &bodyError{"body", "has bytes that are not UTF-8", "send it in UTF-8, or the bytes as base64", at})
 	}
@@ -107,7 +107,7 @@ func (s *Server) checkBody(ctx context.Context, schema *huma.Schema, data []byte
 	if !json.Valid(data) {
 		return malformed(ctx, data, json.Unmarshal(data, &json.RawMessage{}))
 	}
-	w := walker{registry: s.huma.OpenAPI().Components.Schemas, data: data, dec: json.NewDecoder(bytes.NewReader(data))}
+	w := walker{registry: registry, data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	err := w.value(schema, false)
 	var twice *bodyError
 	switch {

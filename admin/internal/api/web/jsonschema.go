@@ -16,9 +16,10 @@ var AnyJSON = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, De
 
 // JSONSchema is the JSON schema of documents of a kind, with all schemas that it refers to.
 func (k *Kinds) JSONSchema(kind *DocumentKind) (json.RawMessage, error) {
-	r := k.Registry()
+	r := k.Registry(kind.Kind)
 	write := *resolve(r, kind.Write)
 	write.Properties = maps.Clone(write.Properties)
+	write.Properties["tenant"] = &huma.Schema{Type: huma.TypeString, Description: "Name of the document's tenant, in files of several tenants"}
 	write.Required = append([]string{"kind"}, write.Required...)
 	defs := map[string]*huma.Schema{}
 	collect(r, &write, defs)

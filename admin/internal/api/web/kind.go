@@ -33,12 +33,16 @@ type DocumentKind struct {
 
 // MayRead reports whether a caller may read documents of the kind.
 func (k *DocumentKind) MayRead(id auth.Identity) bool {
-	return id.May(k.Read) && (!k.Cluster || id.PlatformAdmin)
+	return id.May(k.Read) && k.isFor(id)
 }
 
 // MayEdit reports whether a caller may write documents of the kind.
 func (k *DocumentKind) MayEdit(id auth.Identity) bool {
-	return id.May(k.Edit) && (!k.Cluster || id.PlatformAdmin)
+	return id.May(k.Edit) && k.isFor(id)
+}
+
+func (k *DocumentKind) isFor(id auth.Identity) bool {
+	return (!k.Cluster || id.PlatformAdmin) && (!k.Local || id.Kind == auth.KindNode)
 }
 
 // Planner plans and writes documents of a kind.
@@ -71,6 +75,7 @@ type Kinds struct {
 	server *Server
 	list   []DocumentKind
 	last   []DocumentKind
+	local  huma.Registry // of local kinds
 }
 
 // Kinds has the kinds of documents that the API has.
@@ -92,13 +97,21 @@ func (k *Kinds) Add(kind DocumentKind) {
 // List lists the kinds in the order in which an apply writes them.
 func (k *Kinds) List() []DocumentKind { return append(k.list[:len(k.list):len(k.list)], k.last...) }
 
-// Registry has the schemas of the OpenAPI document.
-func (k *Kinds) Registry() huma.Registry { return k.server.huma.OpenAPI().Components.Schemas }
+// Registry has the schemas of a kind: those of the OpenAPI document, or of local kinds.
+func (k *Kinds) Registry(kind *resource.Kind) huma.Registry {
+	if !kind.Local {
+		return k.server.huma.OpenAPI().Components.Schemas
+	}
+	if k.local == nil {
+		k.local = huma.NewMapRegistry(components, huma.DefaultSchemaNamer)
+	}
+	return k.local
+}
 
-// Check holds JSON against a schema, as the body of a request is. Errors name the wrong fields,
-// with locations below body.
-func (k *Kinds) Check(ctx context.Context, schema *huma.Schema, raw json.RawMessage) error {
-	return k.server.checkBody(ctx, schema, raw)
+// Check holds a document against the schema of its kind, as the body of a request is. Errors
+// name the wrong fields, with locations below body.
+func (k *Kinds) Check(ctx context.Context, kind *DocumentKind, raw json.RawMessage) error {
+	return checkBody(ctx, k.Registry(kind.Kind), kind.Write, raw)
 }
 
 // ForEach lets a kind whose documents are planned one by one have a Planner.

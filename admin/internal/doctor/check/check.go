@@ -36,7 +36,7 @@ type Settings struct {
 	// Files is how many files a node opens.
 	Files uint64
 	// Provision judges the provision file, and says what it declares; nil: there is none.
-	Provision func() (summary string, err error)
+	Provision func(ctx context.Context) (summary string, err error)
 	Database  gormstore.Options
 	HotStore  string // empty: none
 	// More are the checks of add-ons.
@@ -132,11 +132,11 @@ func (e *examination) lookAtConfig(context.Context) doctor.Result {
 	return doctor.Passed("a node takes it")
 }
 
-func (e *examination) lookAtProvision(context.Context) doctor.Result {
+func (e *examination) lookAtProvision(ctx context.Context) doctor.Result {
 	if e.Provision == nil {
 		return doctor.Skip("there is no file (--provision)")
 	}
-	summary, err := e.Provision()
+	summary, err := e.Provision(ctx)
 	if err != nil {
 		return doctor.Fail("provision_refused", "Correct the file, or what it names; carillon provision check tells what is wrong with it.", "%v", err)
 	}

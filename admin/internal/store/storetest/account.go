@@ -68,6 +68,19 @@ func testUsers(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.Equal(t, []store.Member{{User: u, Role: domain.RoleEditor}}, members)
 
+	root := domain.User{ID: domain.UserID(ids.Next()), Username: "root " + f.tenant.String(), PasswordHash: "h", PlatformAdmin: true}
+	f.ok(f.s.CreateUser(f.ctx, root))
+	places, err := f.s.ListMemberships(f.ctx, root.ID)
+	f.ok(err)
+	require.Empty(t, places)
+	both, other := domain.User{ID: domain.UserID(ids.Next()), Username: "both " + f.tenant.String(), PasswordHash: "h"}, newFixture(t, f.s).tenant
+	want := []domain.Membership{{TenantID: f.tenant, UserID: both.ID, Role: domain.RoleViewer, Scope: domain.Scope{Executors: []string{"shop"}}}, {TenantID: other, UserID: both.ID, Role: domain.RoleAdmin}}
+	f.ok(f.s.CreateUser(f.ctx, both, want[1], want[0]))
+	places, err = f.s.ListMemberships(f.ctx, both.ID)
+	f.ok(err)
+	require.ElementsMatch(t, want, places)
+	f.ok(f.s.DeleteMembership(f.ctx, f.tenant, both.ID))
+
 	f.ok(f.s.SaveMembership(f.ctx, domain.Membership{TenantID: f.tenant, UserID: u.ID, Role: domain.RoleAdmin}))
 	memberships, err := f.s.ListMemberships(f.ctx, u.ID)
 	f.ok(err)
@@ -207,6 +220,14 @@ func testJoinTokens(t *testing.T, f *fixture) {
 		return useTokens(f, store.JoinTokenUse{Hash: j.Hash, BootID: boot})[0].Err
 	}
 	two := make("two", 2, time.Time{})
+	found, err := f.s.FindJoinTokenByHash(f.ctx, two.Hash)
+	f.ok(err)
+	require.Equal(t, two, found)
+	_, err = f.s.FindJoinTokenByHash(f.ctx, hash(f, "unknown"))
+	f.code(domain.CodeNotFound, err)
+	double := two
+	double.ID = ids.Next()
+	f.code(domain.CodeConflict, f.s.CreateJoinToken(f.ctx, double))
 	got := useTokens(f, store.JoinTokenUse{Hash: two.Hash, BootID: "a"})[0]
 	f.ok(got.Err)
 	require.Equal(t, 1, got.Token.Uses)

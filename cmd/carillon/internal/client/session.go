@@ -27,6 +27,12 @@ func (c *Client) Refresh(ctx context.Context, cookies []string) (Login, error) {
 	return Login{d.Value, pairs(d.Header)}, err
 }
 
+// Switch begins a session in another tenant of the user.
+func (c *Client) Switch(ctx context.Context, tenant string) (Login, error) {
+	d, err := c.SwitchTenant(ctx, apiclient.SwitchInputBody{Tenant: tenant})
+	return Login{d.Value, pairs(d.Header)}, err
+}
+
 // LogOut ends a session.
 func (c *Client) LogOut(ctx context.Context, cookies []string) error {
 	_, err := c.Logout(ctx, withCookies(cookies))

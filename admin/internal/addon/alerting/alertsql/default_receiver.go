@@ -22,25 +22,36 @@ func (s *Alerts) CreateDefaultReceiver(ctx context.Context, c noun.AlertChannel,
 	if err != nil {
 		return false, err
 	}
-	text, err := encodeSettings(&noun.AlertSettings{DefaultChannels: []domain.ChannelID{c.ID}})
-	if err != nil {
-		return false, err
-	}
 	return db.Value(ctx, s.Run, "create default receiver", func(t *db.Tx) (bool, error) {
-		same, err := record.CountOfTenant(t, c.TenantID, &channelRow{}, "name = ?", c.Spec.Name)
-		if err != nil || same > 0 {
+		there, err := record.CountOfTenant(t, c.TenantID, &channelRow{}, "1 = 1") // with a lock on the tenant
+		if err != nil || there == 0 && len(c.Spec.Emails) == 0 {
 			return false, err
 		}
 		var said int64
 		if err := t.Gorm.Model(&alertSettingsRow{}).Where("tenant_id = ?", int64(c.TenantID)).Count(&said).Error; err != nil || said > 0 {
 			return false, err
 		}
+		var same []int64
+		if err := t.Gorm.Model(&channelRow{}).Where("tenant_id = ? AND name = ?", int64(c.TenantID), c.Spec.Name).Limit(1).Pluck("id", &same).Error; err != nil {
+			return false, err
+		}
 		now, err := t.Clock()
 		if err != nil {
 			return false, err
 		}
-		row := resource.Row{Meta: resource.Meta{ID: int64(c.ID), Tenant: c.TenantID, Name: c.Spec.Name, Version: 1, CreatedBy: by, UpdatedBy: by}, Spec: spec}
-		if _, err := Channels(s.DB).Insert(t, row, db.Millis(now)); err != nil {
+		switch {
+		case len(same) > 0:
+			c.ID = domain.ChannelID(same[0])
+		case len(c.Spec.Emails) == 0:
+			return false, nil
+		default:
+			row := resource.Row{Meta: resource.Meta{ID: int64(c.ID), Tenant: c.TenantID, Name: c.Spec.Name, Version: 1, CreatedBy: by, UpdatedBy: by}, Spec: spec}
+			if _, err := Channels(s.DB).Insert(t, row, db.Millis(now)); err != nil {
+				return false, err
+			}
+		}
+		text, err := encodeSettings(&noun.AlertSettings{DefaultChannels: []domain.ChannelID{c.ID}})
+		if err != nil {
 			return false, err
 		}
 		return true, saveSettings(t, c.TenantID, 1, text, now, by)

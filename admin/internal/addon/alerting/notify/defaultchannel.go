@@ -16,6 +16,8 @@ const defaultChannel = "default"
 // ReceiverStore is what Receivers asks of the store.
 type ReceiverStore interface {
 	ListUnheardTenants(ctx context.Context, mails bool) ([]UnheardTenant, error)
+	// CreateDefaultReceiver makes a channel the default one of a tenant without saved settings. A
+	// channel of the same name takes its place. Without addresses no channel is made.
 	CreateDefaultReceiver(ctx context.Context, c noun.AlertChannel, by string) (made bool, err error)
 }
 
@@ -23,26 +25,18 @@ type ReceiverStore interface {
 type Receivers struct {
 	Store ReceiverStore
 	NewID func() int64
-	// Default are the addresses of a tenant for which the file names none; empty: it gets no
-	// channel.
+	// Default are the addresses of a tenant that has no channel with the name default; empty: it
+	// gets none.
 	Default []string
 	Log     *slog.Logger
 }
 
-// Give gives each tenant its channel, to the addresses that are declared for its name or else
-// to Default.
-func (r *Receivers) Give(ctx context.Context, declared map[string][]string) error {
-	if len(declared) == 0 && len(r.Default) == 0 {
-		return nil
-	}
+// Give gives each tenant its channel.
+func (r *Receivers) Give(ctx context.Context) error {
 	unheard, err := r.Store.ListUnheardTenants(ctx, true)
 	for n := range unheard {
-		emails, ok := declared[unheard[n].Name]
-		if !ok {
-			emails = r.Default
-		}
 		if unheard[n].Fresh {
-			err = errors.Join(err, r.give(ctx, &unheard[n].Tenant, emails))
+			err = errors.Join(err, r.give(ctx, &unheard[n].Tenant))
 		}
 	}
 	if err != nil {
@@ -53,22 +47,19 @@ func (r *Receivers) Give(ctx context.Context, declared map[string][]string) erro
 
 // TenantMade gives a new tenant its channel. If that fails, the next start of a node does it.
 func (r *Receivers) TenantMade(ctx context.Context, t domain.Tenant) {
-	if err := r.give(ctx, &t, r.Default); err != nil {
+	if err := r.give(ctx, &t); err != nil {
 		r.Log.Warn("the tenant has no default alert channel yet", "tenant", t.Name, "err", err)
 	}
 }
 
-func (r *Receivers) give(ctx context.Context, t *domain.Tenant, emails []string) error {
-	if len(emails) == 0 {
-		return nil
-	}
+func (r *Receivers) give(ctx context.Context, t *domain.Tenant) error {
 	made, err := r.Store.CreateDefaultReceiver(ctx, noun.AlertChannel{
 		ID: domain.ChannelID(r.NewID()), TenantID: t.ID,
-		Spec: noun.AlertChannelSpec{Name: defaultChannel, Kind: noun.ChannelEmail, Enabled: true, Emails: emails,
+		Spec: noun.AlertChannelSpec{Name: defaultChannel, Kind: noun.ChannelEmail, Enabled: true, Emails: r.Default,
 			Description: "Receives failures of timers and calls, and of jobs that name no receiver."},
 	}, "carillon")
 	if err == nil && made {
-		r.Log.Info("default alert channel made", "tenant", t.Name, "tenant_id", t.ID, "addresses", len(emails))
+		r.Log.Info("default alert channel made", "tenant", t.Name, "tenant_id", t.ID, "addresses", len(r.Default))
 	}
 	return err
 }

@@ -1,8 +1,10 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gorm.io/gorm"
@@ -148,13 +150,16 @@ func (s *Accounts) CreateFirstUser(ctx context.Context, tenant domain.Tenant, u 
 	})
 }
 
-func (s *Accounts) CreateUser(ctx context.Context, u domain.User, m domain.Membership) error {
-	return s.Run(ctx, "create user", func(t *db.Tx) error { return createUser(t, u, m) })
+func (s *Accounts) CreateUser(ctx context.Context, u domain.User, places ...domain.Membership) error {
+	return s.Run(ctx, "create user", func(t *db.Tx) error { return createUser(t, u, places...) })
 }
 
-func createUser(t *db.Tx, u domain.User, m domain.Membership) error {
-	if err := record.Grow(t, m.TenantID, record.Growth{Kind: domain.QuotaUsers, By: 1}); err != nil {
-		return err
+func createUser(t *db.Tx, u domain.User, places ...domain.Membership) error {
+	slices.SortFunc(places, func(a, b domain.Membership) int { return cmp.Compare(a.TenantID, b.TenantID) }) // in the order of locks
+	for _, m := range places {
+		if err := record.Grow(t, m.TenantID, record.Growth{Kind: domain.QuotaUsers, By: 1}); err != nil {
+			return err
+		}
 	}
 	if err := t.Gorm.Create(toUserRow(u)).Error; err != nil {
 		if db.IsDuplicate(err) { // by an account here or in another tenant: that is not told
@@ -162,9 +167,15 @@ func createUser(t *db.Tx, u domain.User, m domain.Membership) error {
 		}
 		return err
 	}
-	m.UserID = u.ID
-	auditMember(t, &u, "", m.Role)
-	return t.Gorm.Create(toMembershipRow(m)).Error
+	role := domain.RoleAdmin // of a platform administrator
+	for _, m := range places {
+		role, m.UserID = m.Role, u.ID
+		if err := t.Gorm.Create(toMembershipRow(m)).Error; err != nil {
+			return err
+		}
+	}
+	auditMember(t, &u, "", role)
+	return nil
 }
 
 // auditMember tells the audit log of an account and its role. Empty roles are none.

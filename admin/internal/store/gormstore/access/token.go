@@ -220,8 +220,17 @@ func (s *Tokens) CreateAPIKey(ctx context.Context, k domain.APIKey) error {
 		}
 		row := newAPIKeyRow(k)
 		auditKey(t, nil, &row)
-		return t.Gorm.Create(&row).Error
+		return secretTaken(t.Gorm.Create(&row).Error)
 	})
+}
+
+// secretTaken translates the error of a second row with the same hash: two nodes make what the
+// same provision file declares.
+func secretTaken(err error) error {
+	if db.IsDuplicate(err) {
+		return domain.Errorf(domain.CodeConflict, "another one has this secret")
+	}
+	return err
 }
 
 func (s *Tokens) FindAPIKeyByHash(ctx context.Context, hash [32]byte) (domain.APIKey, error) {
@@ -302,8 +311,13 @@ func (s *Tokens) CreateJoinToken(ctx context.Context, j domain.JoinToken) error 
 		}
 		row := newJoinTokenRow(j)
 		auditJoinToken(t, nil, &row)
-		return t.Gorm.Create(&row).Error
+		return secretTaken(t.Gorm.Create(&row).Error)
 	})
+}
+
+func (s *Tokens) FindJoinTokenByHash(ctx context.Context, hash [32]byte) (domain.JoinToken, error) {
+	row, err := db.FindOne[joinTokenRow](ctx, s.DB, "find join token", "hash = ?", hash[:])
+	return row.token(), err
 }
 
 func (s *Tokens) ListJoinTokens(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.JoinToken, error) {

@@ -2,6 +2,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/document"
 )
 
 // Commands are plan, apply, delete, export and schema.
@@ -35,57 +38,106 @@ func (f *source) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.values, "values", "", "file with the values of ${{ name }} in the documents")
 }
 
+// documents are documents with their files and the tenants that they name.
+type documents []placed
+
+type placed struct {
+	file, tenant string
+	*document.Value
+}
+
 // read reads all documents and puts values into them.
-func (f *source) read(ctx context.Context, a *cli.App, s *cli.Session) ([]json.RawMessage, error) {
+func (f *source) read(ctx context.Context, a *cli.App, s *cli.Session) (out documents, err error) {
 	if len(f.files) == 0 {
 		return nil, cli.Usagef("name a file or a folder with -f (- is standard input)")
 	}
-	values, err := f.readValues(a)
-	if err != nil {
+	places := document.Places{Getenv: os.LookupEnv}
+	if places.Named, err = f.readValues(a); err != nil {
 		return nil, err
 	}
 	kinds, err := s.ListKinds(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var out []json.RawMessage
+	var wrong []error
 	for _, name := range f.files {
-		paths, err := filesOf(name)
+		paths, err := document.Files(name)
 		if err != nil {
-			return nil, err
+			return nil, cli.Usagef("%w", err)
 		}
 		for _, path := range paths {
-			objects, err := a.Objects(path)
+			objects, err := a.Documents(path)
 			if err != nil {
 				return nil, err
 			}
-			for i, object := range objects {
-				raw, err := values.fill(object, literal(kinds.Value.Items, object))
-				if err != nil {
-					return nil, cli.Usagef("%s: document %d: %w", path, i+1, err)
+			if places.Dir = filepath.Dir(path); path == "-" {
+				places.Dir = ""
+			}
+			for _, object := range objects {
+				for _, m := range places.Fill(object, literal(kinds.Value.Items, object)) {
+					wrong = append(wrong, fmt.Errorf("%s:%d: %s: %w", path, m.Line, m.Path, m.Err))
 				}
-				out = append(out, raw)
+				one := placed{file: path, Value: object}
+				if tenant := object.Field("tenant"); tenant != nil {
+					one.tenant = tenant.Text
+					object.Members = slices.DeleteFunc(object.Members, func(m document.Member) bool { return m.Name == "tenant" })
+				}
+				out = append(out, one)
 			}
 		}
+	}
+	if len(wrong) > 0 {
+		return nil, cli.Usagef("%w", errors.Join(wrong...))
 	}
 	return out, nil
 }
 
-func filesOf(name string) (out []string, err error) {
-	info, err := os.Stat(name)
-	if name == "-" || err != nil || !info.IsDir() {
-		return []string{name}, nil // a missing file is told when it is read
+// readValues reads the file of --values. nil: there is none.
+func (f *source) readValues(a *cli.App) (*document.Value, error) {
+	if f.values == "" {
+		return nil, nil
 	}
-	entries, err := os.ReadDir(name)
-	for _, e := range entries {
-		if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) && !e.IsDir() {
-			out = append(out, filepath.Join(name, e.Name()))
+	objects, err := a.Documents(f.values)
+	if err == nil && len(objects) != 1 {
+		err = cli.Usagef("%s: has %d objects, want one with a value for each name", f.values, len(objects))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return objects[0], nil
+}
+
+// literal are the paths of texts of a document in which ${{ }} is not the place of a value.
+func literal(kinds []apiclient.DocumentKind, object *document.Value) []string {
+	kind := object.Field("kind")
+	for _, k := range kinds {
+		if kind != nil && k.Name == kind.Text {
+			return k.Literal
 		}
 	}
-	if err == nil && len(out) == 0 {
-		err = cli.Usagef("%s: it has no .yaml, .yml or .json file", name)
+	return nil
+}
+
+// located gives the wrong fields of a refusal their files and lines.
+func (d documents) located(err error) error {
+	p, is := errors.AsType[*apiclient.Problem](err)
+	if !is {
+		return err
 	}
-	return out, err
+	for i := range p.Errors {
+		field := &p.Errors[i]
+		rest, is := strings.CutPrefix(field.Location, "body.documents[")
+		index, path, _ := strings.Cut(rest, "]")
+		n, wrong := strconv.Atoi(index)
+		if !is || wrong != nil || n < 0 || n >= len(d) {
+			continue
+		}
+		path = strings.TrimPrefix(path, ".")
+		at := strings.TrimSuffix(fmt.Sprintf("%s:%d: %s", d[n].file, cmp.Or(d[n].LineOf(path), d[n].Line), path), ": ")
+		p.Detail = strings.ReplaceAll(p.Detail, field.Location+":", at+":")
+		field.Location = at
+	}
+	return err
 }
 
 // options are those of a plan beside its documents.
@@ -104,8 +156,8 @@ func (o *options) flags(cmd *cobra.Command) {
 }
 
 // body is the request for a plan, and for an apply with the id of the plan.
-func (o *options) body(documents []json.RawMessage) map[string]any {
-	return map[string]any{"documents": documents, "takeOver": o.takeOver, "set": o.set, "prune": o.prune, "allowUnknownHandler": o.unknownHandler, "allowUnfitInput": o.unfitInput}
+func (o *options) body(list documents) map[string]any {
+	return map[string]any{"documents": list, "takeOver": o.takeOver, "set": o.set, "prune": o.prune, "allowUnknownHandler": o.unknownHandler, "allowUnfitInput": o.unfitInput}
 }
 
 // changes is how many documents a plan would write.
@@ -120,24 +172,23 @@ func planCommand(a *cli.App) *cobra.Command {
 would, and 2 or more after an error, such as a wrong document or a server that is away.`,
 		Example: "  carillon plan -f shop/ --values production.yaml\n  carillon plan -f shop.yaml -o json",
 		RunE: errorsAsUsage(a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
-			documents, err := from.read(cmd.Context(), a, s)
+			list, err := from.read(cmd.Context(), a, s)
 			if err != nil {
 				return err
 			}
-			plan, err := s.PlanDocuments(cmd.Context(), apiclient.DocumentBatch{}, apiclient.Body(with.body(documents)))
-			if err != nil {
-				return err
-			}
-			if err := show(a, s, plan); err != nil {
-				return err
-			}
-			if err := refused(plan.Value); err != nil {
-				return err
-			}
-			if changes(plan.Value) > 0 {
-				return errDifferences
-			}
-			return nil
+			return list.each(cmd.Context(), a, s, func(s *cli.Session, part documents) error {
+				plan, err := s.PlanDocuments(cmd.Context(), apiclient.DocumentBatch{}, apiclient.Body(with.body(part)))
+				if err != nil {
+					return part.located(err)
+				}
+				if err := errors.Join(show(a, s, plan), refused(plan.Value)); err != nil {
+					return err
+				}
+				if changes(plan.Value) > 0 {
+					return errDifferences
+				}
+				return nil
+			})
 		})),
 	}
 	from.flags(cmd)
@@ -174,11 +225,13 @@ func applyCommand(a *cli.App) *cobra.Command {
 		Use: "apply -f FILE", Short: "Create and change what the documents of files say", Args: cobra.NoArgs,
 		Example: "  carillon apply -f shop/ --values production.yaml\n  carillon export | carillon apply -f - --dry-run",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
-			documents, err := from.read(cmd.Context(), a, s)
+			list, err := from.read(cmd.Context(), a, s)
 			if err != nil {
 				return err
 			}
-			return carryOut(cmd.Context(), a, s, with.body(documents), func(apiclient.Plan) string { return "Apply this?" }, yes, dry)
+			return list.carry(cmd.Context(), a, s, func(s *cli.Session, part documents) error {
+				return carryOut(cmd.Context(), a, s, part, with.body(part), func(apiclient.Plan) string { return "Apply this?" }, yes, dry)
+			})
 		}),
 	}
 	from.flags(cmd)
@@ -195,13 +248,15 @@ func deleteCommand(a *cli.App) *cobra.Command {
 		Use: "delete -f FILE", Short: "Delete the documents that files name", Args: cobra.NoArgs,
 		Example: "  carillon delete -f shop/ --dry-run\n  carillon delete -f shop.yaml --yes",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
-			documents, err := from.read(cmd.Context(), a, s)
+			list, err := from.read(cmd.Context(), a, s)
 			if err != nil {
 				return err
 			}
-			return carryOut(cmd.Context(), a, s, map[string]any{"documents": documents, "delete": true}, func(p apiclient.Plan) string {
-				return fmt.Sprintf("Delete %d documents?", p.Delete)
-			}, yes, dry)
+			return list.carry(cmd.Context(), a, s, func(s *cli.Session, part documents) error {
+				return carryOut(cmd.Context(), a, s, part, map[string]any{"documents": part, "delete": true}, func(p apiclient.Plan) string {
+					return fmt.Sprintf("Delete %d documents?", p.Delete)
+				}, yes, dry)
+			})
 		}),
 	}
 	from.flags(cmd)
@@ -211,10 +266,10 @@ func deleteCommand(a *cli.App) *cobra.Command {
 }
 
 // carryOut plans, asks and applies.
-func carryOut(ctx context.Context, a *cli.App, s *cli.Session, body map[string]any, question func(apiclient.Plan) string, yes, dry bool) error {
+func carryOut(ctx context.Context, a *cli.App, s *cli.Session, from documents, body map[string]any, question func(apiclient.Plan) string, yes, dry bool) error {
 	plan, err := s.PlanDocuments(ctx, apiclient.DocumentBatch{}, apiclient.Body(body))
 	if err != nil {
-		return err
+		return from.located(err)
 	}
 	if changes(plan.Value) == 0 || plan.Value.Failed > 0 || dry {
 		return errors.Join(show(a, s, plan), refused(plan.Value))
@@ -228,7 +283,7 @@ func carryOut(ctx context.Context, a *cli.App, s *cli.Session, body map[string]a
 	body["plan"] = plan.Value.ID
 	done, err := s.ApplyDocuments(ctx, apiclient.DocumentBatch{}, apiclient.Body(body))
 	if err != nil {
-		return err
+		return from.located(err)
 	}
 	if err := show(a, s, done); err != nil {
 		return err

@@ -15,12 +15,18 @@ import (
 )
 
 func exportCommand(a *cli.App) *cobra.Command {
-	var declared, whole bool
+	var declared, whole, all bool
 	cmd := &cobra.Command{
 		Use: "export [KIND…]", Short: "Write all documents as YAML that apply takes", Args: cobra.ArbitraryArgs,
-		Example: "  carillon export > shop.yaml\n  carillon export Calendar Job | carillon apply -f - --context staging",
+		Example: "  carillon export > shop.yaml\n  carillon export --all-tenants > cluster.yaml\n  carillon export Calendar Job | carillon apply -f - --context staging",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
-			documents, err := export(cmd.Context(), s, args, declared, whole)
+			var documents []json.RawMessage
+			var err error
+			if all {
+				documents, err = exportAll(cmd.Context(), a, s, args, declared)
+			} else {
+				documents, err = export(cmd.Context(), s, args, declared, whole, "")
+			}
 			if err != nil {
 				return err
 			}
@@ -34,6 +40,7 @@ func exportCommand(a *cli.App) *cobra.Command {
 		}),
 	}
 	cmd.Flags().BoolVar(&whole, "whole", false, "also the tenant itself (quotas, limit, retention), its members, and the cells")
+	cmd.Flags().BoolVar(&all, "all-tenants", false, "the whole cluster: all tenants with their settings and members, as a platform administrator")
 	cmd.Flags().BoolVar(&declared, "declared", false, "also jobs that the code of an application decides about")
 	return cmd
 }
@@ -42,8 +49,9 @@ func exportCommand(a *cli.App) *cobra.Command {
 // another tenant, which has settings and members of its own.
 var wholeKinds = []string{"Tenant", "Member", "Cell"}
 
-// export reads the documents of all kinds, or of those that are named.
-func export(ctx context.Context, s *cli.Session, only []string, declared, whole bool) (out []json.RawMessage, err error) {
+// export reads the documents of all kinds, or of those that are named. They name their tenant
+// unless it is empty.
+func export(ctx context.Context, s *cli.Session, only []string, declared, whole bool, tenant string) (out []json.RawMessage, err error) {
 	kinds, err := s.ListKinds(ctx)
 	if err != nil {
 		return nil, err
@@ -54,21 +62,25 @@ func export(ctx context.Context, s *cli.Session, only []string, declared, whole 
 		if len(only) > 0 && !slices.Contains(only, k.Name) || len(only) == 0 && slices.Contains(wholeKinds, k.Name) && !whole {
 			continue
 		}
-		of := apiclient.Documents{Client: s.Client.Client, Path: k.Path}
+		from := apiclient.Documents{Client: s.Client.Client, Path: k.Path}
 		if declared && k.Name == "Job" {
-			of.Query = url.Values{"declared": {"true"}}
+			from.Query = url.Values{"declared": {"true"}}
 		}
-		list, err := of.List(ctx)
+		list, err := from.List(ctx)
 		if err != nil {
 			return nil, err
 		}
 		for _, d := range list {
 			if k.Brief {
-				if d, err = of.Get(ctx, d.Value.ID); err != nil {
+				if d, err = from.Get(ctx, d.Value.ID); err != nil {
 					return nil, err
 				}
 			}
-			raw, err := written(d.Raw)
+			of := tenant
+			if k.Name == "Tenant" || k.Name == "Cell" {
+				of = "" // they belong to the cluster
+			}
+			raw, err := written(d.Raw, of)
 			if err != nil {
 				return nil, err
 			}
@@ -84,11 +96,12 @@ func export(ctx context.Context, s *cli.Session, only []string, declared, whole 
 }
 
 // written are the parts of an answer that a document has.
-func written(answer json.RawMessage) (json.RawMessage, error) {
+func written(answer json.RawMessage, tenant string) (json.RawMessage, error) {
 	var d struct {
 		APIVersion json.RawMessage `json:"apiVersion"`
 		Kind       json.RawMessage `json:"kind"`
 		Name       json.RawMessage `json:"name"`
+		Tenant     string          `json:"tenant,omitempty"`
 		Labels     json.RawMessage `json:"labels,omitempty"`
 		Spec       json.RawMessage `json:"spec"`
 		Secrets    json.RawMessage `json:"secrets,omitempty"`
@@ -99,5 +112,6 @@ func written(answer json.RawMessage) (json.RawMessage, error) {
 	if string(d.Secrets) == "{}" {
 		d.Secrets = nil
 	}
+	d.Tenant = tenant
 	return json.Marshal(d)
 }

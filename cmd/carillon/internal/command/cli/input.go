@@ -29,43 +29,39 @@ func (a *App) JSONInput(text string) (json.RawMessage, error) {
 	return value.MarshalJSON()
 }
 
-// Objects reads a file in YAML or JSON. Each of its documents has an object or a list
+// Objects is Documents with the fields of each object by name.
+func (a *App) Objects(path string) (out []map[string]json.RawMessage, err error) {
+	objects, err := a.Documents(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		fields := make(map[string]json.RawMessage, len(object.Members))
+		for _, m := range object.Members {
+			if fields[m.Name], err = m.Value.MarshalJSON(); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, fields)
+	}
+	return out, nil
+}
+
+// Documents reads a file in YAML or JSON. Each of its documents has an object or a list
 // of objects at its top.
-func (a *App) Objects(path string) ([]map[string]json.RawMessage, error) {
+func (a *App) Documents(path string) ([]*document.Value, error) {
 	raw, err := a.ReadInput(path)
 	if err != nil {
 		return nil, err
 	}
-	values, err := document.Read(raw)
+	objects, err := document.Objects(raw)
 	if err != nil {
 		return nil, Usagef("%s: %w", path, err)
 	}
-	var out []map[string]json.RawMessage
-	for _, v := range values {
-		objects := []*document.Value{v}
-		switch v.Kind {
-		case document.Null: // nothing between two lines of ---
-			continue
-		case document.List:
-			objects = v.Items
-		}
-		for _, object := range objects {
-			if object.Kind != document.Object {
-				return nil, Usagef("%s: line %d: want an object with fields, such as name: VALUE", path, object.Line)
-			}
-			fields := make(map[string]json.RawMessage, len(object.Members))
-			for _, m := range object.Members {
-				if fields[m.Name], err = m.Value.MarshalJSON(); err != nil {
-					return nil, err
-				}
-			}
-			out = append(out, fields)
-		}
-	}
-	if len(out) == 0 {
+	if len(objects) == 0 {
 		return nil, Usagef("%s: it is empty", path)
 	}
-	return out, nil
+	return objects, nil
 }
 
 // ReadInput reads a file; "-" is standard input.
