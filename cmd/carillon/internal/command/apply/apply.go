@@ -35,8 +35,8 @@ func (f *source) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.values, "values", "", "file with the values of ${{ name }} in the documents")
 }
 
-// read reads all documents and puts values into them.
-func (f *source) read(ctx context.Context, a *cli.App, s *cli.Session) ([]json.RawMessage, error) {
+// read reads all documents and puts values into them. The mistakes of all files are told.
+func (f *source) read(ctx context.Context, a *cli.App, s *cli.Session) (*batch, error) {
 	if len(f.files) == 0 {
 		return nil, cli.Usagef("name a file or a folder with -f (- is standard input)")
 	}
@@ -48,27 +48,41 @@ func (f *source) read(ctx context.Context, a *cli.App, s *cli.Session) ([]json.R
 	if err != nil {
 		return nil, err
 	}
-	var out []json.RawMessage
+	out, wrong := &batch{}, []error(nil)
 	for _, name := range f.files {
 		paths, err := filesOf(name)
 		if err != nil {
 			return nil, err
 		}
 		for _, path := range paths {
-			objects, err := a.Objects(path)
+			objects, err := a.Values(path)
 			if err != nil {
-				return nil, err
+				wrong = append(wrong, err)
 			}
-			for i, object := range objects {
-				raw, err := values.fill(object, literal(kinds.Value.Items, object))
-				if err != nil {
-					return nil, cli.Usagef("%s: document %d: %w", path, i+1, err)
-				}
-				out = append(out, raw)
+			for _, object := range objects {
+				wrong = append(wrong, out.add(place{path, object}, values, kinds.Value.Items))
 			}
 		}
 	}
-	return out, nil
+	return out, errors.Join(wrong...)
+}
+
+// add fills a document in and adds it.
+func (b *batch) add(at place, values values, kinds []apiclient.DocumentKind) error {
+	fields, err := cli.Fields(at.value)
+	if err != nil {
+		return err
+	}
+	raw, err := values.fill(fields, literal(kinds, fields))
+	if err != nil {
+		var wrong []error
+		for _, e := range unfilledOf(err) {
+			wrong = append(wrong, cli.Usagef("%s: %w", at.at(e.path), e.err))
+		}
+		return errors.Join(wrong...)
+	}
+	b.documents, b.places = append(b.documents, raw), append(b.places, at)
+	return nil
 }
 
 func filesOf(name string) (out []string, err error) {
@@ -96,11 +110,11 @@ type options struct {
 }
 
 func (o *options) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.takeOver, "take-over", false, "let documents decide about jobs that the code of an application has decided about")
-	cmd.Flags().StringVar(&o.set, "set", "", "name of the set that the documents belong to from now on")
-	cmd.Flags().BoolVar(&o.prune, "prune", false, "delete documents of the set that the files do not hold")
+	cmd.Flags().BoolVar(&o.takeOver, "take-over", false, "change jobs that the code of an application declares; from then on these documents decide about them")
+	cmd.Flags().StringVar(&o.set, "set", "", "remember the documents under this name, so that --prune finds those that left the files")
+	cmd.Flags().BoolVar(&o.prune, "prune", false, "delete documents of --set that the files no longer hold")
 	cmd.Flags().BoolVar(&o.unknownHandler, "allow-unknown-handler", false, "accept handlers that no instance has registered yet")
-	cmd.Flags().BoolVar(&o.unfitInput, "allow-unfit-input", false, "accept inputs that do not fit what is registered of the handlers")
+	cmd.Flags().BoolVar(&o.unfitInput, "allow-unfit-input", false, "accept job inputs that do not fit the handler's input type")
 }
 
 // body is the request for a plan, and for an apply with the id of the plan.
@@ -116,19 +130,24 @@ func planCommand(a *cli.App) *cobra.Command {
 	var with options
 	cmd := &cobra.Command{
 		Use: "plan -f FILE", Aliases: []string{"diff"}, Short: "Show what apply would change", Args: cobra.NoArgs,
-		Long: `Shows what apply would change. The exit code is 0 if nothing would change, 1 if something
-would, and 2 or more after an error, such as a wrong document or a server that is away.`,
+		Long: `Shows what apply would create (+), change (~) and delete (-), and writes nothing. The exit
+code is 0 if nothing would change, 1 if something would, and 2 or more after an error,
+such as a wrong document or a server that is away.
+
+Documents are jobs, calendars, executors and so on in YAML or JSON, each with kind, name
+and spec. carillon export writes those of a server, carillon schema says which fields a
+kind has. All mistakes are told at once, each with its file, line and document.`,
 		Example: "  carillon plan -f shop/ --values production.yaml\n  carillon plan -f shop.yaml -o json",
 		RunE: errorsAsUsage(a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			documents, err := from.read(cmd.Context(), a, s)
 			if err != nil {
 				return err
 			}
-			plan, err := s.PlanDocuments(cmd.Context(), apiclient.DocumentBatch{}, apiclient.Body(with.body(documents)))
+			plan, err := s.PlanDocuments(cmd.Context(), apiclient.DocumentBatch{}, apiclient.Body(with.body(documents.documents)))
 			if err != nil {
-				return err
+				return documents.named(err)
 			}
-			if err := show(a, s, plan); err != nil {
+			if err := show(a, s, documents, plan); err != nil {
 				return err
 			}
 			if err := refused(plan.Value); err != nil {
@@ -172,13 +191,16 @@ func applyCommand(a *cli.App) *cobra.Command {
 	var yes, dry bool
 	cmd := &cobra.Command{
 		Use: "apply -f FILE", Short: "Create and change what the documents of files say", Args: cobra.NoArgs,
+		Long: `Shows what it would create (+), change (~) and delete (-), as carillon plan does, asks, and
+writes. If one document is wrong, nothing is written. What no file holds stays, unless
+--set and --prune delete it.`,
 		Example: "  carillon apply -f shop/ --values production.yaml\n  carillon export | carillon apply -f - --dry-run",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			documents, err := from.read(cmd.Context(), a, s)
 			if err != nil {
 				return err
 			}
-			return carryOut(cmd.Context(), a, s, with.body(documents), func(apiclient.Plan) string { return "Apply this?" }, yes, dry)
+			return carryOut(cmd.Context(), a, s, documents, with.body(documents.documents), func(apiclient.Plan) string { return "Apply this?" }, yes, dry)
 		}),
 	}
 	from.flags(cmd)
@@ -193,13 +215,16 @@ func deleteCommand(a *cli.App) *cobra.Command {
 	var yes, dry bool
 	cmd := &cobra.Command{
 		Use: "delete -f FILE", Short: "Delete the documents that files name", Args: cobra.NoArgs,
+		Long: `Deletes the jobs, calendars and so on that the documents of the files name, after a
+question. Only kind and name of a document count. Documents that the server does not have
+are passed over.`,
 		Example: "  carillon delete -f shop/ --dry-run\n  carillon delete -f shop.yaml --yes",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			documents, err := from.read(cmd.Context(), a, s)
 			if err != nil {
 				return err
 			}
-			return carryOut(cmd.Context(), a, s, map[string]any{"documents": documents, "delete": true}, func(p apiclient.Plan) string {
+			return carryOut(cmd.Context(), a, s, documents, map[string]any{"documents": documents.documents, "delete": true}, func(p apiclient.Plan) string {
 				return fmt.Sprintf("Delete %d documents?", p.Delete)
 			}, yes, dry)
 		}),
@@ -211,16 +236,16 @@ func deleteCommand(a *cli.App) *cobra.Command {
 }
 
 // carryOut plans, asks and applies.
-func carryOut(ctx context.Context, a *cli.App, s *cli.Session, body map[string]any, question func(apiclient.Plan) string, yes, dry bool) error {
+func carryOut(ctx context.Context, a *cli.App, s *cli.Session, b *batch, body map[string]any, question func(apiclient.Plan) string, yes, dry bool) error {
 	plan, err := s.PlanDocuments(ctx, apiclient.DocumentBatch{}, apiclient.Body(body))
 	if err != nil {
-		return err
+		return b.named(err)
 	}
 	if changes(plan.Value) == 0 || plan.Value.Failed > 0 || dry {
-		return errors.Join(show(a, s, plan), refused(plan.Value))
+		return errors.Join(show(a, s, b, plan), refused(plan.Value))
 	}
 	if !yes {
-		tell(a, plan.Value)
+		tell(a, b, plan.Value)
 		if err := a.Confirm(question(plan.Value)); err != nil {
 			return err
 		}
@@ -228,42 +253,26 @@ func carryOut(ctx context.Context, a *cli.App, s *cli.Session, body map[string]a
 	body["plan"] = plan.Value.ID
 	done, err := s.ApplyDocuments(ctx, apiclient.DocumentBatch{}, apiclient.Body(body))
 	if err != nil {
-		return err
+		return b.named(err)
 	}
-	if err := show(a, s, done); err != nil {
+	if err := show(a, s, b, done); err != nil {
 		return err
 	}
 	return refused(done.Value)
 }
 
 // show prints a plan: its items as a table, its changes below.
-func show(a *cli.App, s *cli.Session, plan apiclient.Doc[apiclient.Plan]) error {
+func show(a *cli.App, s *cli.Session, b *batch, plan apiclient.Doc[apiclient.Plan]) error {
 	if done, err := cli.PrintMachine(s, plan, nil); done || err != nil {
 		return err
 	}
-	tell(a, plan.Value)
+	tell(a, b, plan.Value)
 	return nil
 }
 
-func tell(a *cli.App, plan apiclient.Plan) {
-	sign := map[string]string{"create": "+", "update": "~", "same": "=", "delete": "-"}
-	for _, item := range plan.Items {
-		if item.Action == "same" && item.Error == "" && item.Fires == nil {
-			continue
-		}
-		a.Say("%s %s %s", sign[item.Action], item.Kind, output.Clean(item.Name))
-		for _, c := range item.Changes {
-			a.Say("    %s: %s → %s", c.Path, short(c.Before), short(c.After))
-		}
-		if f := item.Fires; f != nil {
-			a.Say("    next fires: %s → %s", stamps(f.Before), stamps(f.After))
-		}
-		for _, w := range item.Warnings {
-			a.Say("    warning: %s", output.Clean(w.Text))
-		}
-		if item.Error != "" {
-			a.Say("    not written: %s", output.Clean(item.Error))
-		}
+func tell(a *cli.App, b *batch, plan apiclient.Plan) {
+	for i := range plan.Items {
+		tellItem(a, b, &plan.Items[i])
 	}
 	a.Say("+%d ~%d -%d =%d", plan.Create, plan.Update, plan.Delete, plan.Same)
 	if plan.Join > 0 {
@@ -271,6 +280,34 @@ func tell(a *cli.App, plan apiclient.Plan) {
 	}
 	if plan.Left > 0 {
 		a.Say("%d documents of the set are in no file and stay. --prune deletes them, at most 1000 at once.", plan.Left)
+	}
+}
+
+var signs = map[string]string{"create": "+", "update": "~", "same": "=", "delete": "-"}
+
+func tellItem(a *cli.App, b *batch, item *apiclient.PlanItem) {
+	if item.Action == "same" && item.Error == "" && item.Fires == nil {
+		return
+	}
+	a.Say("%s %s %s", signs[item.Action], item.Kind, output.Clean(item.Name))
+	for _, c := range item.Changes {
+		a.Say("    %s: %s → %s", c.Path, short(c.Before), short(c.After))
+	}
+	if f := item.Fires; f != nil {
+		what := "next fires"
+		if f.Paused {
+			what = "it is paused, and fires only after a resume"
+		}
+		a.Say("    %s: %s → %s", what, stamps(f.Before), stamps(f.After))
+	}
+	for _, w := range item.Warnings {
+		a.Say("    warning: %s", output.Clean(w.Text))
+	}
+	if item.Error != "" {
+		a.Say("    not written: %s", output.Clean(item.Error))
+		if at := b.of(item); at != "" {
+			a.Say("    at %s", output.Clean(at))
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/document"
 )
 
 func TestValuesAreFilledIn(t *testing.T) {
@@ -60,4 +61,17 @@ func TestFilesOfAFolder(t *testing.T) {
 	require.Equal(t, []string{"-"}, got)
 	_, err = filesOf(t.TempDir())
 	require.ErrorContains(t, err, "no .yaml")
+}
+
+func TestLinesOfFields(t *testing.T) {
+	values, err := document.Read([]byte("kind: Job\nname: a\nspec:\n  schedule:\n    calendars:\n      - name: cn\n      - name: de\n  labels:\n    a.b: x\n"))
+	require.NoError(t, err)
+	for path, want := range map[string]int{
+		"": 1, "name": 2, "spec.schedule.calendars[1].name": 7, "spec.schedule.calendars[9].name": 5, "spec.labels.a.b": 9, "spec.schedule.expr": 4, "nothing": 1,
+	} {
+		require.Equal(t, want, lineOf(values[0], path), path)
+	}
+	p := place{"shop.yaml", values[0]}
+	require.Equal(t, "shop.yaml:1 Job a", p.String())
+	require.Equal(t, "shop.yaml:4 Job a: spec.schedule", p.at("spec.schedule"))
 }

@@ -3,6 +3,7 @@ package apply
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -60,34 +61,53 @@ func (v values) fill(object map[string]json.RawMessage, literal []string) (json.
 	if err := numbers.Decode(&document); err != nil {
 		return nil, err
 	}
-	filled, err := v.in("", document, literal)
-	if err != nil {
-		return nil, err
+	var wrong unfilled
+	filled := v.in("", document, literal, &wrong)
+	if len(wrong) > 0 {
+		return nil, wrong
 	}
 	return json.Marshal(filled)
 }
 
-func (v values) in(path string, value any, literal []string) (_ any, err error) {
+// unfilled are the texts of a document that have no value.
+type unfilled []unfilledText
+
+type unfilledText struct {
+	path string
+	err  error
+}
+
+func (u unfilled) Error() string { return u[0].err.Error() }
+
+// unfilledOf are the texts that an error of fill names.
+func unfilledOf(err error) unfilled {
+	if list, is := errors.AsType[unfilled](err); is {
+		return list
+	}
+	return unfilled{{err: err}}
+}
+
+func (v values) in(path string, value any, literal []string, wrong *unfilled) any {
 	if slices.Contains(literal, path) {
-		return value, nil
+		return value
 	}
 	switch it := value.(type) {
 	case string:
-		return v.text(it)
+		filled, err := v.text(it)
+		if err != nil {
+			*wrong = append(*wrong, unfilledText{path, err})
+		}
+		return filled
 	case []any:
 		for i := range it {
-			if it[i], err = v.in(path, it[i], literal); err != nil {
-				return nil, err
-			}
+			it[i] = v.in(path, it[i], literal, wrong)
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(it)) {
-			if it[key], err = v.in(strings.TrimPrefix(path+"."+key, "."), it[key], literal); err != nil {
-				return nil, err
-			}
+			it[key] = v.in(strings.TrimPrefix(path+"."+key, "."), it[key], literal, wrong)
 		}
 	}
-	return value, nil
+	return value
 }
 
 func (v values) text(text string) (any, error) {

@@ -29,9 +29,37 @@ func (a *App) JSONInput(text string) (json.RawMessage, error) {
 	return value.MarshalJSON()
 }
 
-// Objects reads a file in YAML or JSON. Each of its documents has an object or a list
-// of objects at its top.
+// Objects reads the objects of a file by their fields.
 func (a *App) Objects(path string) ([]map[string]json.RawMessage, error) {
+	values, err := a.Values(path)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]map[string]json.RawMessage, len(values))
+	for i, v := range values {
+		if out[i], err = Fields(v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Fields are the fields of an object as JSON.
+func Fields(object *document.Value) (map[string]json.RawMessage, error) {
+	fields := make(map[string]json.RawMessage, len(object.Members))
+	for _, m := range object.Members {
+		raw, err := m.Value.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		fields[m.Name] = raw
+	}
+	return fields, nil
+}
+
+// Values reads a file in YAML or JSON. Each of its documents has an object or a list of objects at
+// its top. There is at least one object.
+func (a *App) Values(path string) ([]*document.Value, error) {
 	raw, err := a.ReadInput(path)
 	if err != nil {
 		return nil, err
@@ -40,7 +68,7 @@ func (a *App) Objects(path string) ([]map[string]json.RawMessage, error) {
 	if err != nil {
 		return nil, Usagef("%s: %w", path, err)
 	}
-	var out []map[string]json.RawMessage
+	var out []*document.Value
 	for _, v := range values {
 		objects := []*document.Value{v}
 		switch v.Kind {
@@ -53,13 +81,7 @@ func (a *App) Objects(path string) ([]map[string]json.RawMessage, error) {
 			if object.Kind != document.Object {
 				return nil, Usagef("%s: line %d: want an object with fields, such as name: VALUE", path, object.Line)
 			}
-			fields := make(map[string]json.RawMessage, len(object.Members))
-			for _, m := range object.Members {
-				if fields[m.Name], err = m.Value.MarshalJSON(); err != nil {
-					return nil, err
-				}
-			}
-			out = append(out, fields)
+			out = append(out, object)
 		}
 	}
 	if len(out) == 0 {
