@@ -83,6 +83,14 @@ func TestSelections(t *testing.T) {
 			require.Equal(t, value, sent[name], c.args)
 		}
 	}
+	for _, args := range [][]string{{"job", "pause", "-l", "team=pay", "-l", "tier=gold", "--for", "2h", "--yes"}, {"job", "pause", "close-day", "--until", "2026-12-24T06:00:00Z"}} {
+		require.Equal(t, 0, term.run(args...).code, "%v", args)
+		require.NotEmpty(t, server.lastBody("POST /bulk")["until"], "%v", args)
+	}
+	require.Equal(t, []any{map[string]any{"ids": []any{"1"}}, "2026-12-24T06:00:00Z"}, []any{server.lastBody("POST /bulk")["filter"], server.lastBody("POST /bulk")["until"]})
+	require.Equal(t, 2, term.run("job", "pause", "-l", "a", "--for", "2h", "--until", "06:00", "--yes").code)
+	require.Equal(t, 0, term.run("job", "list", "-l", "a=b", "-l", "c").code)
+	require.Contains(t, server.lastQuery("GET /jobs"), "label=a%3Db%2Cc&")
 	r := term.run("job", "delete", "-l", "team=pay", "--yes")
 	require.Equal(t, 1, r.code, "one has failed")
 	require.Contains(t, r.stderr, "13 report: the code declares it")

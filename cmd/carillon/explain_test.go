@@ -27,4 +27,10 @@ func TestExplain(t *testing.T) {
 	require.Regexp(t, `^at=20.*T02%3A00%3A00`, server.lastQuery("GET /jobs/{id}/explain"))
 	r = term.run("job", "explain", "close-day", "--lang", "en")
 	require.Equal(t, 0, r.code, r.stderr)
+
+	// Of a paused job the fire time is explained that the pause keeps from running.
+	require.Equal(t, 0, term.run("job", "pause", "close-day", "--note", "audit").code)
+	r = term.run("job", "explain", "close-day", "--lang", "en")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Equal(t, "at=2026-11-21T18%3A00%3A00Z", server.lastQuery("GET /jobs/{id}/explain"))
 }

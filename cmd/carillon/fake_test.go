@@ -325,7 +325,11 @@ func run1(id, state string) string {
 }
 
 func (s *fakeServer) runRoutes(mux *http.ServeMux) {
-	s.route(mux, "GET /runs", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+	s.route(mux, "GET /runs", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+		if r.URL.Query().Has("fingerprint") {
+			fmt.Fprintf(w, `{"items":[%s],"nextCursor":null}`, run1("70", "failed"))
+			return
+		}
 		fmt.Fprint(w, `{"items":[],"nextCursor":null}`)
 	})
 	s.route(mux, "GET /runs/{id}", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {

@@ -769,7 +769,7 @@ type BulkFilter struct {
 	// JobID Runs of this job
 	JobID string `json:"jobId,omitempty"`
 
-	// Label A label that the job has: key for any value of it, or key=value
+	// Label Labels that the job has: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold
 	Label string `json:"label,omitempty"`
 
 	// Name Pattern of the whole name of the job in any case, in which * stands for any text
@@ -839,13 +839,19 @@ type BulkOperation struct {
 	// Note Why it was asked for; empty: not said
 	Note string `json:"note"`
 
+	// ResumedBy Of a pause with an end: the bulk operation that resumes the jobs. If it is cancelled, they stay paused
+	ResumedBy string `json:"resumedBy,omitempty"`
+
 	// RetryOf The operation whose failed items are its items
 	RetryOf string `json:"retryOf,omitempty"`
 
 	// Skipped Items that did not need it, or that it leaves alone
 	Skipped int64 `json:"skipped"`
 
-	// State dry_run: nothing was done; running; done: each item has an answer; cancelled: the rest has none
+	// StartsAt When one begins that resumes jobs later; absent: it begins at once
+	StartsAt *time.Time `json:"startsAt,omitempty"`
+
+	// State dry_run: nothing was done; waiting: it begins at startsAt; running; done: each item has an answer; cancelled: the rest has none
 	State string `json:"state"`
 
 	// Total How many items there were when it was asked for
@@ -853,6 +859,9 @@ type BulkOperation struct {
 
 	// TotalMore With dryRun: there are more, and too many for one operation
 	TotalMore bool `json:"totalMore,omitempty"`
+
+	// Until Of a pause with an end: when the jobs are resumed
+	Until *time.Time `json:"until,omitempty"`
 }
 
 // BulkOwner defines model for BulkOwner.
@@ -897,6 +906,9 @@ type BulkRequest struct {
 
 	// RemoveLabels With label: keys of labels to take away
 	RemoveLabels []string `json:"removeLabels,omitempty"`
+
+	// Until With pause: a second bulk operation resumes the jobs that this one has paused at this instant, at most 366 days ahead. Default: they stay paused
+	Until *time.Time `json:"until,omitempty"`
 }
 
 // Calendar defines model for Calendar.
@@ -1764,7 +1776,7 @@ type CreateExecutorInputBody struct {
 
 // CreateInvitationInputBody defines model for CreateInvitationInputBody.
 type CreateInvitationInputBody struct {
-	// Executors Names of the executors that the role is bound to: the user then sees only their jobs and runs. They need not exist yet. Default: the whole tenant. Refused with the roles scripter and admin
+	// Executors Names of the executors that the role is bound to: the user then sees only their jobs and runs. Default: the whole tenant. Refused with the roles scripter and admin
 	Executors []string `json:"executors,omitempty"`
 
 	// Role What the account may do in the tenant once its owner has accepted
@@ -1803,7 +1815,7 @@ type CreateTenantInputBody struct {
 
 // CreateUserInputBody defines model for CreateUserInputBody.
 type CreateUserInputBody struct {
-	// Executors Names of the executors that the role is bound to: the user then sees only their jobs and runs. They need not exist yet. Default: the whole tenant. Refused with the roles scripter and admin
+	// Executors Names of the executors that the role is bound to: the user then sees only their jobs and runs. Default: the whole tenant. Refused with the roles scripter and admin
 	Executors []string `json:"executors,omitempty"`
 
 	// Password Default: a random one, to be changed at the first login
@@ -4258,6 +4270,9 @@ type PlanFires struct {
 
 	// Before The next three as the job is; empty: none
 	Before []string `json:"before"`
+
+	// Paused The job is paused: it does not fire at these times until it is resumed
+	Paused bool `json:"paused,omitempty"`
 }
 
 // PlanItem defines model for PlanItem.
@@ -6628,7 +6643,7 @@ type CountFiresParams struct {
 	// Handler Only jobs of this handler
 	Handler string `form:"handler,omitempty" json:"handler,omitempty"`
 
-	// Label A label that they have: key for any value of it, or key=value
+	// Label Labels that they have: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold
 	Label string `form:"label,omitempty" json:"label,omitempty"`
 
 	// Owner Part of the owner's name or mail address
@@ -6721,7 +6736,7 @@ type ListJobsParams struct {
 	// Handler Only jobs of this handler
 	Handler string `form:"handler,omitempty" json:"handler,omitempty"`
 
-	// Label A label that they have: key for any value of it, or key=value
+	// Label Labels that they have: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold
 	Label string `form:"label,omitempty" json:"label,omitempty"`
 
 	// Owner Part of the owner's name or mail address
@@ -6997,7 +7012,7 @@ type ListRunsParams struct {
 	// Name Only runs of jobs with this name, in which * stands for any text. Name, label and owner may match 200 jobs together
 	Name string `form:"name,omitempty" json:"name,omitempty"`
 
-	// Label Only runs of jobs with this label: key for any value of it, or key=value
+	// Label Only runs of jobs with these labels: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold
 	Label string `form:"label,omitempty" json:"label,omitempty"`
 
 	// Owner Only runs of jobs with this part of the owner's name or mail address
@@ -7102,7 +7117,7 @@ type ListScriptVersionsParams struct {
 
 // SearchParams defines parameters for Search.
 type SearchParams struct {
-	// Q An id, a name or a part of one, a label of jobs such as team=pay, or the beginning of a timer's key
+	// Q An id, a name or a part of one, a label of jobs and documents such as team=pay, or the beginning of a timer's key
 	Q string `form:"q" json:"q"`
 }
 

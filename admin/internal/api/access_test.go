@@ -281,3 +281,33 @@ func TestJoinTokens(t *testing.T) {
 	require.Nil(t, plain.ExpiresAt)
 	require.Nil(t, plain.MaxUses)
 }
+
+// A right names executors of the tenant.
+func TestRightsNameKnownExecutors(t *testing.T) {
+	w := newWorld(t)
+	w.executor("acme", "shop")
+	w.executor("beta", "bank")
+	for at, body := range map[string]map[string]any{
+		"/users":       {"username": "mei", "role": "viewer", "executors": []string{"shop", "shpo"}, "password": peerPassword},
+		"/api-keys":    {"name": "k", "role": "viewer", "executors": []string{"shop", "shpo"}},
+		"/invitations": {"username": "bo", "role": "viewer", "executors": []string{"shop", "shpo"}},
+	} {
+		p := w.call("acme/admin", "POST", at, body).problem(422, "validation_failed")
+		require.Equal(t, "body.executors[1]", p.Errors[0].Location, at)
+		require.Equal(t, []string{`there is no executor "shpo": create it first`, `did you mean "shop"?`}, []string{p.Errors[0].Message, p.Errors[0].Hint}, at)
+		body["executors"] = []string{"shop"}
+		w.call("acme/admin", "POST", at, body).is(201)
+	}
+	p := w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "c", "role": "caller", "callHandlers": []string{"shpo/x"}}).problem(422, "validation_failed")
+	require.Equal(t, "body.callHandlers[0]", p.Errors[0].Location)
+	users := into[web.Page[access.User]](w.call("acme/admin", "GET", "/users", nil).is(200)).Items
+	for _, u := range users {
+		if u.Username == "mei" {
+			w.call("acme/admin", "PATCH", "/users/"+u.ID, map[string]any{"executors": []string{"bank"}}).problem(422, "validation_failed")
+		}
+	}
+	member := map[string]any{"kind": "Member", "name": "new.person", "spec": map[string]any{"role": "viewer", "executors": []string{"books"}}}
+	p = w.call("acme/admin", "POST", "/plan", documentsBody(member)).problem(422, "validation_failed")
+	require.Equal(t, "body.documents[0].spec.executors[0]", p.Errors[0].Location)
+	require.Equal(t, 2, w.planned("acme/admin", documentsBody(member, executorDocumentBody("books", map[string]any{}))).Create, "it comes with the same apply")
+}

@@ -73,6 +73,8 @@ func TestMistakesInDocuments(t *testing.T) {
 		calendarDocument("good", map[string]any{}),
 		map[string]any{"kind": "Calendar", "apiVersion": "carillon/v9", "name": "x", "spec": map[string]any{}},
 		calendarDocument("77", map[string]any{}),
+		calendarDocument("both", map[string]any{"holidayz": []any{}, "zone": "Mars/Base"}), // an unknown field hides no other mistake
+		jobDocument("nightly", "shop", with("schedule", map[string]any{"kind": "cron", "cron": "0 2 * * *"}), with("timeout", "banana")),
 	)).problem(422, "validation_failed")
 	var at []string
 	for _, e := range p.Errors {
@@ -80,7 +82,11 @@ func TestMistakesInDocuments(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"body.documents[1].kind", "body.documents[2].spec.zone", "body.documents[3].spec.holiday", "body.documents[4].name", "body.documents[5].apiVersion", "body.documents[6].name",
+		"body.documents[7].spec.holidayz", "body.documents[7].spec.zone", "body.documents[8].spec.schedule.cron", "body.documents[8].spec.executor.name", "body.documents[8].spec.timeout", "body.documents[8].spec.schedule.expr",
 	}, at)
+	require.Equal(t, `did you mean "holidays"?`, p.Errors[6].Hint)
+	require.Contains(t, p.Errors[8].Hint, "known here: ")
+	require.Contains(t, p.Errors[8].Hint, "expr")
 	require.Regexp(t, "use Tenant, Executor, Calendar, ", p.Errors[0].Message)
 	w.call("acme/viewer", "GET", "/calendars/good", nil).problem(404, "not_found")
 }

@@ -357,7 +357,12 @@ func TestHostileFilters(t *testing.T) {
 	w.job("acme", "plain", e)
 	for _, text := range []string{"%25", "_", "%27%20OR%201%3D1--", "%5C", "%22", "a%25b", strings.Repeat("%25", 40)} {
 		for _, path := range []string{"/jobs?q=", "/jobs?owner=", "/jobs?label=", "/jobs?handler=", "/executors?q=", "/runs?q="} {
-			a := w.call("acme/viewer", "GET", path+text, nil).is(200)
+			a := w.call("acme/viewer", "GET", path+text, nil)
+			if path == "/jobs?label=" && strings.Contains(text, "OR") { // it is no selector
+				a.problem(422, "validation_failed")
+				continue
+			}
+			a.is(200)
 			require.Empty(t, into[web.Page[any]](a).Items, "%s%s", path, text)
 		}
 	}

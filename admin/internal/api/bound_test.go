@@ -126,7 +126,9 @@ func TestBoundListsShowOnlyTheirExecutors(t *testing.T) {
 	own := w.objectsIn("acme", w.executor("acme", "shop"), "nightly")
 	outside := w.objectsIn("acme", w.executor("acme", "bank"), "secret")
 	w.bound("reader", "viewer", "shop")
-	w.bound("nobody", "viewer", "not-made-yet")
+	unused := w.executor("acme", "unused")
+	w.bound("nobody", "viewer", "unused")
+	w.call("acme/admin", "DELETE", "/executors/"+unused.ID.String(), nil, header{"If-Match": "*"}).is(204)
 	foreign := "?executorId=" + outside["/executors/{id}"]
 	for _, path := range []string{
 		"/jobs", "/jobs?sort=nextFireAt", "/jobs?sort=updatedAt", "/jobs?kind=all", "/jobs" + foreign, "/runs", "/runs?state=succeeded", "/runs?cause=manual", "/runs" + foreign, "/runs?jobId=" + outside["/jobs/{id}"],

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"net/url"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -177,4 +179,54 @@ func TestRetriesAreNotRetriedAgain(t *testing.T) {
 	require.Equal(t, []int64{0, 1, 0}, done(w.bulk("acme/operator", order)))
 	order["filter"] = m{"error": "locked", "cause": "retry"}
 	require.Equal(t, []int64{1, 0, 0}, done(w.bulk("acme/operator", order)), "unless it is asked for")
+}
+
+// A pause with an end makes the operation that resumes its jobs.
+func TestAPauseHasAnEnd(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	w.job("acme", "close-day", e)
+	until := time.Now().Add(2 * time.Hour).UTC().Truncate(time.Second)
+	o := w.bulk("acme/operator", m{"action": "pause", "anyCount": true, "note": "audit", "until": until.Format(time.RFC3339)})
+	require.Equal(t, []any{web.Instant(until), "audit"}, []any{*o.Until, o.Note})
+	job := into[web.Page[Job]](w.call("acme/viewer", "GET", "/jobs", nil).is(200)).Items[0]
+	require.Equal(t, "until "+until.Format("2006-01-02 15:04:05Z")+", by bulk operation "+o.ResumedBy+": audit", job.PauseNote)
+	then := into[bulk.BulkOperation](w.call("acme/viewer", "GET", "/bulk/"+o.ResumedBy, nil).is(200))
+	require.Equal(t, []any{"resume", "waiting", web.Instant(until)}, []any{then.Action, then.State, *then.StartsAt})
+	require.Equal(t, "waiting", w.worked(then).State, "it is not its time")
+	w.call("acme/operator", "POST", "/bulk/"+then.ID+"/cancel", nil).is(200)
+	for field, body := range map[string]m{
+		"body.until": {"action": "pause", "anyCount": true, "until": "2020-01-01T00:00:00Z"},
+	} {
+		p := w.call("acme/operator", "POST", "/bulk", body).problem(422, "validation_failed")
+		require.Equal(t, field, p.Errors[0].Location)
+	}
+	p := w.call("acme/operator", "POST", "/bulk", m{"action": "resume", "anyCount": true, "until": until.Format(time.RFC3339)}).problem(422, "validation_failed")
+	require.Contains(t, p.Errors[0].Message, "is of the action pause")
+	p = w.call("acme/operator", "POST", "/bulk", m{"action": "pause", "anyCount": true, "until": until.AddDate(2, 0, 0).Format(time.RFC3339)}).problem(422, "validation_failed")
+	require.Contains(t, p.Errors[0].Message, "366 days")
+}
+
+// A selector that no job can meet is refused wherever one is taken.
+func TestSelectorsThatNothingMeets(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	w.job("acme", "gold", e, with("labels", m{"team": "pay", "tier": "gold"}))
+	w.job("acme", "iron", e, with("labels", m{"team": "pay", "tier": "iron"}))
+	both := url.QueryEscape("team=pay,team=ops")
+	for _, path := range []string{"/jobs?label=", "/runs?label=", "/fires?label="} {
+		p := w.call("acme/viewer", "GET", path+both, nil).problem(422, "validation_failed")
+		require.Contains(t, p.Errors[0].Message, "write team in (pay, ops)", path)
+		w.call("acme/viewer", "GET", path+url.QueryEscape("team in (pay, ops),tier!=iron"), nil).is(200)
+	}
+	p := w.call("acme/operator", "POST", "/bulk", m{"action": "pause", "anyCount": true, "filter": m{"label": "team=pay,team=ops"}}).problem(422, "validation_failed")
+	require.Equal(t, "body.filter.label", p.Errors[0].Location)
+	w.call("acme/editor", "POST", "/jobs", jobBody("never", e, with("requireLabels", "zone=a,zone=b"))).problem(422, "validation_failed")
+	w.call("acme/editor", "POST", "/alert-rules", eventRule("never", "match", m{"labels": "team=pay,team=ops"})).problem(422, "validation_failed")
+	for label, want := range map[string][]string{
+		"team=pay": {"gold", "iron"}, "team=pay,tier=gold": {"gold"}, "tier in (gold, iron)": {"gold", "iron"}, "tier!=gold": {"iron"}, "tier,!team": {}, "!tier": {},
+	} {
+		jobs := into[web.Page[Job]](w.call("acme/viewer", "GET", "/jobs?label="+url.QueryEscape(label), nil).is(200)).Items
+		require.ElementsMatch(t, want, domain.Collect(jobs, func(j *Job) string { return j.Name }), label)
+	}
 }

@@ -13,4 +13,4 @@
 //     strings such as "1m30s".
 package api
 
-//go:generate go test -run ^TestDocumentIsCheckedIn$ -update .
+//go:generate go test -run "^Test(DocumentIs|SchemasAre)CheckedIn$" -update .

@@ -100,7 +100,7 @@ func (xs *executors) readDocuments(ctx context.Context, id auth.Identity, names 
 	return out, xs.addLimits(ctx, id.Tenant, out)
 }
 
-func checkExecutor(_ auth.Identity, d *resource.Draft[ExecutorSettings]) error {
+func checkExecutor(_ context.Context, _ auth.Identity, d *resource.Draft[ExecutorSettings], _ resource.Coming) error {
 	switch {
 	case !domain.ExecutorNames.MatchString(d.Name):
 		return errExecutorName()

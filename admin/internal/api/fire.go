@@ -53,7 +53,7 @@ type JobFilter struct {
 	ExecutorID string `query:"executorId" doc:"Only jobs of this executor"`
 	Executor   string `query:"executor" maxLength:"128" doc:"Only jobs of the executor with this name"`
 	Handler    string `query:"handler" maxLength:"128" doc:"Only jobs of this handler"`
-	Label      string `query:"label" maxLength:"256" doc:"A label that they have: key for any value of it, or key=value"`
+	Label      string `query:"label" maxLength:"256" doc:"Labels that they have: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold"`
 	Owner      string `query:"owner" maxLength:"254" doc:"Part of the owner's name or mail address"`
 }
 

@@ -244,6 +244,20 @@ func TestJobsOfCodeAreTakenOver(t *testing.T) {
 	require.Len(t, w.exported("acme/editor", "&declared=true"), 2)
 }
 
+// The plan of a paused job says that it does not fire at the times that it shows.
+func TestPlanOfAPausedJob(t *testing.T) {
+	w := newWorld(t)
+	w.executor("acme", "shop")
+	daily := jobDocument("daily", "shop", with("schedule", map[string]any{"kind": "cron", "expr": "0 2 * * *"}), with("state", "paused"))
+	require.True(t, w.planned("acme/editor", documentsBody(daily)).Items[0].Fires.Paused)
+	w.applied("acme/editor", documentsBody(daily))
+	later := documentsBody(jobDocument("daily", "shop", with("schedule", map[string]any{"kind": "cron", "expr": "0 3 * * *"})))
+	require.True(t, w.planned("acme/editor", later).Items[0].Fires.Paused)
+	id := into[Job](w.call("acme/viewer", "GET", "/jobs/by-name/daily", nil).is(200)).ID
+	w.call("acme/operator", "POST", "/jobs/"+id+"/resume", nil).is(200)
+	require.False(t, w.planned("acme/editor", later).Items[0].Fires.Paused)
+}
+
 func TestManyFiresInOneSecond(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor("acme", "shop")

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
@@ -250,9 +249,7 @@ func counted(t store.Total, err error) (count int, more bool, _ error) { return 
 // filter reads a filter of jobs.
 func (js *jobs) filter(ctx context.Context, id auth.Identity, in *JobFilter) (p store.ListJobsParams, err error) {
 	var r reader
-	if key, _, _ := strings.Cut(in.Label, "="); strings.Contains(key, ":") {
-		r.Fail("query.label", in.Label, "must be key or key=value; no label has a colon in its key")
-	}
+	r.Filter("query.label", in.Label)
 	executor := web.OptionalID[domain.ExecutorID](&r.Reader, "query.executorId", in.ExecutorID)
 	if err := r.Err(); err != nil {
 		return p, err

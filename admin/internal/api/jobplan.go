@@ -130,7 +130,7 @@ func (p *jobPlan) create(id auth.Identity, w *JobWrite, spec domain.JobSpec, exe
 	}
 	work := &jobWork{create: job, executor: executor.ID, executorName: executor.Name}
 	if fires := p.fires(job.ID, &spec); len(fires) > 0 {
-		step.Fires = &resource.Fires{After: fires}
+		step.Fires = &resource.Fires{After: fires, Paused: job.State == domain.JobPaused}
 		if job.State == domain.JobEnabled {
 			work.next = fires[0]
 		}
@@ -214,7 +214,7 @@ func (p *jobPlan) compareFires(step *resource.Step, work *jobWork, v *store.JobV
 	if slices.EqualFunc(before, after, time.Time.Equal) {
 		return
 	}
-	step.Fires = &resource.Fires{Before: before, After: after}
+	step.Fires = &resource.Fires{Before: before, After: after, Paused: v.State == domain.JobPaused}
 	if work.next = (time.Time{}); v.State == domain.JobEnabled && len(after) > 0 {
 		work.next = after[0]
 	}

@@ -185,11 +185,12 @@ func (w *AlertWrite) read() domain.Alert {
 // readJob checks everything about a job that was sent, and tells all that is
 // wrong with it at once. old is the job that it replaces, empty for a new one.
 func (js *jobs) readJob(ctx context.Context, id auth.Identity, w *JobWrite, old domain.Job, allow catalogue.Lenient) (domain.JobSpec, domain.Executor, error) {
-	executor, err := callback.ChooseExecutor(ctx, js.store, id.Tenant, id.Reach, "body.executor", w.Executor)
-	if err != nil {
+	var r reader
+	executor, missing := callback.ChooseExecutor(ctx, js.store, id.Tenant, id.Reach, "body.executor", w.Executor)
+	if err := r.Add(missing); err != nil {
 		return domain.JobSpec{}, executor, err
 	}
-	var r reader
+	known := len(r.Fields)
 	spec := w.spec(&r, js.now())
 	// A job of the server's own may be edited under the name that it has.
 	if old.Kind == domain.JobPlain || spec.Name != old.Spec.Name {
@@ -200,19 +201,25 @@ func (js *jobs) readJob(ctx context.Context, id auth.Identity, w *JobWrite, old 
 	if err := script.Choose(ctx, js.store, id.Tenant, &r.Reader, w.Script, &spec); err != nil {
 		return spec, executor, err
 	}
-	if err := js.chooseCallbacks(ctx, id, &r, w, &old, executor, &spec, allow); err != nil {
-		return spec, executor, err
+	if executor.ID != 0 { // callbacks may name its handlers
+		if err := js.chooseCallbacks(ctx, id, &r, w, &old, executor, &spec, allow); err != nil {
+			return spec, executor, err
+		}
 	}
-	if len(r.Fields) == 0 {
+	if len(r.Fields) == known {
 		// The rules of domain speak of values that could be read.
 		if err := r.Add(domain.CheckSpec(&spec)); err != nil {
 			return spec, executor, err
 		}
 	}
+	var err error
 	if spec.Schedule.Calendars, err = calendar.Choose(ctx, js.store, id.Tenant, &r.Reader, "body.schedule", w.Schedule.Calendars); err != nil {
 		return spec, executor, err
 	}
 	compile(&r, "body.schedule", &spec.Schedule, "")
+	if missing != nil && len(r.Fields) == known { // its code says more
+		return spec, executor, missing
+	}
 	if err := r.Err(); err != nil {
 		return spec, executor, err
 	}

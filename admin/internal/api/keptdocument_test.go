@@ -143,6 +143,7 @@ func TestMembersAreDocuments(t *testing.T) {
 		}
 		return map[string]any{"kind": "Member", "name": name, "spec": spec}
 	}
+	w.executor("acme", "shop")
 	change := documentsBody(member("acme-viewer", "operator", "shop"), member("new.person", "viewer"))
 	plan := w.planned("acme/admin", change)
 	require.Equal(t, []any{1, 1, "spec.executors", "spec.role"}, []any{plan.Create, plan.Update, plan.Items[0].Changes[0].Path, plan.Items[0].Changes[1].Path})

@@ -166,7 +166,7 @@ type listRunsInput struct {
 	Error       string `query:"error" maxLength:"256" doc:"Part of what the handler said of its failure"`
 	Fingerprint string `query:"fingerprint" maxLength:"16" doc:"Of each hour and job, the newest run that ended with this error, as groupBy=error of the statistics has it; of the newest 1,000"`
 	Name        string `query:"name" maxLength:"128" doc:"Only runs of jobs with this name, in which * stands for any text. Name, label and owner may match 200 jobs together"`
-	Label       string `query:"label" maxLength:"256" doc:"Only runs of jobs with this label: key for any value of it, or key=value"`
+	Label       string `query:"label" maxLength:"256" doc:"Only runs of jobs with these labels: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold"`
 	Owner       string `query:"owner" maxLength:"254" doc:"Only runs of jobs with this part of the owner's name or mail address"`
 }
 
@@ -243,6 +243,7 @@ func (rs *runs) listRuns(ctx context.Context, id auth.Identity, in *listRunsInpu
 		Instance: web.OptionalID[domain.InstanceID](&r.Reader, "query.instanceId", in.InstanceID),
 		From:     r.Instant("query.from", &in.From), To: r.Instant("query.to", &in.To),
 	}
+	r.Filter("query.label", in.Label)
 	for name := range strings.SplitSeq(in.State, ",") {
 		if name = strings.TrimSpace(name); name == "" {
 			continue

@@ -31,8 +31,16 @@ func TestSearch(t *testing.T) {
 	w.call("acme/admin", "POST", "/calendars", calendarBody("the nightly days", map[string]any{})).is(http.StatusCreated)
 	w.bound("reader", "viewer", "shop-nightly")
 	w.bound("operator", "operator", "shop-nightly")
-	w.bound("nobody", "viewer", "not-made-yet")
+	w.executor("acme", "unused")
+	w.bound("nobody", "viewer", "unused")
 	w.key("key", "viewer", "bank")
+
+	days := calendarBody("pay days", map[string]any{})
+	days["labels"] = map[string]any{"Team": "Payments"}
+	w.call("acme/admin", "POST", "/calendars", days).is(http.StatusCreated)
+	mq := rabbit()
+	mq["labels"] = map[string]any{"team": "pay"}
+	w.call("acme/admin", "POST", "/connections", mq).is(http.StatusCreated)
 
 	all, more := w.hits("acme/admin", "nightly")
 	require.Empty(t, more)
@@ -52,7 +60,7 @@ func TestSearch(t *testing.T) {
 		{"reader", outside["/jobs/{id}"], nil}, {"acme/viewer", outside["/jobs/{id}"], []string{"Job nightly-secret"}}, {"reader", outside["/executors/{id}"], nil},
 		{"acme/viewer", bank.ID.String(), []string{"Executor bank"}}, {"acme/viewer", " NIGHTLY-s ", []string{"Job nightly-secret"}},
 		{"acme/viewer", "%%", nil}, {"acme/viewer", "0%_", []string{"Job 50%_off"}}, {"acme/viewer", "__", nil}, {"acme/viewer", "!!", nil},
-		{"acme/viewer", "team=pay", []string{"Job plain"}}, {"acme/viewer", `team=a=b "c"\d`, []string{"Job 50%_off"}}, {"acme/viewer", "team=%", nil}, {"key", "team=pay", nil},
+		{"acme/viewer", "team=pay", []string{"Job plain", "Calendar pay days", "Connection orders"}}, {"acme/viewer", "team=payments", []string{"Calendar pay days"}}, {"acme/viewer", "am=pay", nil}, {"acme/viewer", `team=a=b "c"\d`, []string{"Job 50%_off"}}, {"acme/viewer", "team=%", nil}, {"key", "team=pay", nil},
 		{"acme/viewer", "99999999999999999999", nil}, {"acme/viewer", "-7", nil}, {"acme/viewer", "' OR 1=1", nil}, {"nobody", "nightly", nil},
 	} {
 		got, _ := w.hits(c.who, c.text)

@@ -93,6 +93,7 @@ func TestOverdueList(t *testing.T) {
 // tests have the counts.
 func TestFailureGroups(t *testing.T) {
 	w := newWorld(t)
+	w.executor("acme", "shop")
 	w.bound("bound", "viewer", "shop")
 	for _, by := range []string{"job", "executor", "label", "error"} {
 		for _, who := range []string{"acme/viewer", "bound"} {

@@ -148,7 +148,7 @@ func (ts *tenants) readDocuments(ctx context.Context, id auth.Identity, names []
 }
 
 // check asks for the rights that the operations for the same settings have.
-func (ts *tenants) check(id auth.Identity, d *resource.Draft[TenantSettings]) error {
+func (ts *tenants) check(_ context.Context, id auth.Identity, d *resource.Draft[TenantSettings], _ resource.Coming) error {
 	if d.Spec.Quotas != nil && *d.Spec.Quotas == (TenantQuotas{}) {
 		d.Spec.Quotas = nil
 	}

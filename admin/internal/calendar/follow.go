@@ -38,7 +38,6 @@ const SweepEvery = 2 * time.Second
 const (
 	followLimit   = 200
 	followTimeout = 10 * time.Second
-	followedBy    = "calendar"
 )
 
 // Edited follows a calendar that was just edited, for as long as its editor waits. Sweep does
@@ -65,7 +64,7 @@ func (f *Follower) follow(ctx context.Context, id domain.CalendarID) error {
 		followed := 0
 		for _, j := range jobs {
 			did, err := f.Store.FollowCalendars(ctx, store.FollowCalendarsParams{
-				Tenant: j.Tenant, Job: j.ID, By: followedBy, Next: timing.Next, Plan: f.Plan,
+				Tenant: j.Tenant, Job: j.ID, Next: timing.Next, Plan: f.Plan,
 			})
 			if did {
 				followed++

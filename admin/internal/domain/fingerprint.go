@@ -50,7 +50,7 @@ func ErrorOf(e *Execution) (Fingerprint, string) {
 	if text == "" {
 		text = e.Message
 	}
-	words := slices.DeleteFunc([]string{kind, string(e.Reason)}, func(s string) bool { return s == "" })
+	words := slices.Compact(slices.DeleteFunc([]string{kind, string(e.Reason)}, func(s string) bool { return s == "" }))
 	if len(words) == 0 {
 		words = []string{e.State.String()}
 	}

@@ -62,6 +62,14 @@ func TestErrorOf(t *testing.T) {
 	}
 }
 
+// A kind that is the reason, too, is said once.
+func TestErrorOfSaysAKindOnce(t *testing.T) {
+	_, text := ErrorOf(&Execution{State: Failed, Reason: ReasonPermanent, ErrorKind: "permanent", Error: "the card is stolen"})
+	require.Equal(t, "permanent: the card is stolen", text)
+	_, text = ErrorOf(&Execution{State: Failed, Reason: ReasonHandlerFailed, ErrorKind: "io", Error: "x"})
+	require.Equal(t, "io handler_failed: x", text)
+}
+
 func BenchmarkErrorOf(b *testing.B) {
 	e := Execution{State: Failed, Reason: ReasonHandlerFailed, ErrorKind: "io", Error: "dial tcp 10.0.0.1:3306: order 6ba7b810-9dad-11d1-80b4-00c04fd430c8 at /var/lib/x"}
 	for b.Loop() {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -14,7 +15,8 @@ import (
 //
 // A term asks that a label has a value (= or ==), one of several (in), not that
 // value (!=) or none of several (notin), that it is there at all, or that it is
-// not (!). A label that is not there meets != and notin.
+// not (!). A label that is not there meets != and notin. A value with other signs is
+// written in double quotes.
 type Selector struct {
 	Text  string // as it was written; empty meets everything
 	terms []selectorTerm
@@ -83,16 +85,91 @@ func (t *selectorTerm) String() string {
 		return t.key
 	case t.op == labelMissing:
 		return "!" + t.key
-	case t.op == labelIn && len(t.values) == 1:
-		return t.key + "=" + t.values[0]
-	case len(t.values) == 1:
-		return t.key + "!=" + t.values[0]
+	}
+	values := make([]string, len(t.values))
+	for i, v := range t.values {
+		if values[i] = v; strings.ContainsAny(v, notInWords+`"`) {
+			values[i] = strconv.Quote(v)
+		}
+	}
+	switch list := strings.Join(values, ", "); {
+	case t.op == labelIn && len(values) == 1:
+		return t.key + "=" + list
+	case len(values) == 1:
+		return t.key + "!=" + list
 	case t.op == labelIn:
-		return t.key + " in (" + strings.Join(t.values, ", ") + ")"
+		return t.key + " in (" + list + ")"
 	default:
-		return t.key + " notin (" + strings.Join(t.values, ", ") + ")"
+		return t.key + " notin (" + list + ")"
 	}
 }
+
+// notInWords end a key or a value that is not in quotes.
+const notInWords = " \t,=!()"
+
+// Contradiction says why no labels can meet the selector, with the next step; nil: some can.
+func (s Selector) Contradiction() error {
+	for i := range s.terms {
+		for j := range s.terms[:i] {
+			if err := s.terms[j].excludes(&s.terms[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// excludes is not nil if no labels meet both terms.
+func (t *selectorTerm) excludes(o *selectorTerm) error {
+	if t.key != o.key {
+		return nil
+	}
+	if t.op > o.op {
+		t, o = o, t
+	}
+	no := func(v string) bool { return !slices.Contains(o.values, v) }
+	switch {
+	case t.op == labelIn && o.op == labelIn && !slices.ContainsFunc(t.values, func(v string) bool { return !no(v) }):
+		either := selectorTerm{key: t.key, op: labelIn, values: append(slices.Clone(t.values), o.values...)}
+		return fmt.Errorf("nothing meets both %s and %s, because a label has one value: write %s for one of them", t, o, &either)
+	case t.op == labelIn && o.op == labelNotIn && !slices.ContainsFunc(t.values, no), o.op == labelMissing && (t.op == labelIn || t.op == labelExists):
+		return fmt.Errorf("nothing meets both %s and %s: leave one of them out", t, o)
+	}
+	return nil
+}
+
+// Terms calls yield with each term: a label with one of values, or with any if values is nil.
+// not: the labels that do not have it meet the term.
+func (s Selector) Terms(yield func(key string, values []string, not bool)) {
+	for _, t := range s.terms {
+		yield(t.key, t.values, t.op == labelNotIn || t.op == labelMissing)
+	}
+}
+
+// ParseFilter reads the selector of a list. The value of a lone key=value may have any signs but
+// a comma and quotes. A selector that nothing can meet is an error.
+func ParseFilter(text string) (Selector, error) {
+	key, value, exact := strings.Cut(text, "=")
+	if exact && !strings.ContainsAny(key, " \t,!()\"") && key != "" && !strings.ContainsAny(value, ",\"") && !strings.HasPrefix(value, "=") {
+		if strings.Contains(key, ":") {
+			return Selector{}, errColon
+		}
+		return Selector{Text: text, terms: []selectorTerm{{key: key, op: labelIn, values: []string{value}}}}, nil
+	}
+	s, err := ParseSelector(text)
+	if err != nil {
+		return Selector{}, err
+	}
+	if slices.ContainsFunc(s.terms, func(t selectorTerm) bool { return strings.Contains(t.key, ":") }) {
+		return Selector{}, errColon
+	}
+	if err := s.Contradiction(); err != nil {
+		return Selector{}, err
+	}
+	return s, nil
+}
+
+var errColon = errors.New("must be key or key=value; no label has a colon in its key")
 
 // ParseSelector reads a selector; the error says what is wrong, and at which
 // byte.
@@ -146,7 +223,12 @@ func (p *selectorParser) take(token string) bool {
 func (p *selectorParser) word() string {
 	p.skip()
 	from := p.at
-	for p.at < len(p.text) && !strings.ContainsRune(" \t,=!()", rune(p.text[p.at])) {
+	if whole, err := strconv.QuotedPrefix(p.text[from:]); err == nil && whole[0] == '"' {
+		p.at += len(whole)
+		text, _ := strconv.Unquote(whole) // QuotedPrefix has read it
+		return text
+	}
+	for p.at < len(p.text) && !strings.ContainsRune(notInWords, rune(p.text[p.at])) {
 		p.at++
 	}
 	return p.text[from:p.at]

@@ -46,8 +46,12 @@ type Step struct {
 	Work any
 }
 
-// Fires are the next fire times before and after a step, at most FiresShown.
-type Fires struct{ Before, After []time.Time }
+// Fires are the next fire times before and after a step, at most FiresShown. Paused: the job does
+// not fire at them until it is resumed.
+type Fires struct {
+	Before, After []time.Time
+	Paused        bool
+}
 
 // FiresShown is how many fire times a plan shows.
 const FiresShown = 3

@@ -22,8 +22,9 @@ type Calendars interface {
 	// an older version of a calendar than the current one. calendar 0 = any.
 	ListJobsBehind(ctx context.Context, calendar domain.CalendarID, limit int) ([]JobRef, error)
 	// FollowCalendars writes a new revision of a job that names the current
-	// versions of its calendars, and plans it anew as UpdateJob does. It does
-	// nothing, and answers false, when the job is not behind.
+	// versions of its calendars, and plans it anew as UpdateJob does. Its author
+	// is the last editor of these calendars, with the name of the calendar. It
+	// does nothing, and answers false, when the job is not behind.
 	FollowCalendars(ctx context.Context, p FollowCalendarsParams) (bool, error)
 }
 
@@ -37,7 +38,6 @@ type JobRef struct {
 type FollowCalendarsParams struct {
 	Tenant domain.TenantID
 	Job    domain.JobID
-	By     string
 	Next   NextFireFunc
 	Plan   PlanFunc // as in UpdateJobParams
 }

@@ -213,8 +213,10 @@ type ListJobsParams struct {
 	Executor domain.ExecutorID
 	Handler  string
 	State    domain.JobState // 0 = enabled and paused
-	Label    string          // "key" or "key=value"
+	Label    string          // as domain.ParseFilter reads it
 	Owner    string          // part of the owner's name or mail
+	// PausedVia leaves jobs whose pause came this way (domain.Via). Empty: all.
+	PausedVia string
 	// Kind: the others are not listed, unless AllKinds.
 	Kind     domain.JobKind
 	AllKinds bool

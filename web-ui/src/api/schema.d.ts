@@ -4281,7 +4281,7 @@ export interface components {
             ids?: string[];
             /** @description Runs of this job */
             jobId?: string;
-            /** @description A label that the job has: key for any value of it, or key=value */
+            /** @description Labels that the job has: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold */
             label?: string;
             /** @description Pattern of the whole name of the job in any case, in which * stands for any text */
             name?: string;
@@ -4350,6 +4350,8 @@ export interface components {
             message: string;
             /** @description Why it was asked for; empty: not said */
             note: string;
+            /** @description Of a pause with an end: the bulk operation that resumes the jobs. If it is cancelled, they stay paused */
+            resumedBy?: string;
             /** @description The operation whose failed items are its items */
             retryOf?: string;
             /**
@@ -4358,10 +4360,15 @@ export interface components {
              */
             skipped: number;
             /**
-             * @description dry_run: nothing was done; running; done: each item has an answer; cancelled: the rest has none
+             * Format: date-time
+             * @description When one begins that resumes jobs later; absent: it begins at once
+             */
+            startsAt?: string;
+            /**
+             * @description dry_run: nothing was done; waiting: it begins at startsAt; running; done: each item has an answer; cancelled: the rest has none
              * @enum {string}
              */
-            state: "dry_run" | "running" | "done" | "cancelled";
+            state: "dry_run" | "waiting" | "running" | "done" | "cancelled";
             /**
              * Format: int64
              * @description How many items there were when it was asked for
@@ -4369,6 +4376,11 @@ export interface components {
             total: number;
             /** @description With dryRun: there are more, and too many for one operation */
             totalMore?: boolean;
+            /**
+             * Format: date-time
+             * @description Of a pause with an end: when the jobs are resumed
+             */
+            until?: string;
         };
         BulkOwner: {
             /** @description Address that alerts go to */
@@ -4409,6 +4421,11 @@ export interface components {
             pausedBy?: string;
             /** @description With label: keys of labels to take away */
             removeLabels?: string[];
+            /**
+             * Format: date-time
+             * @description With pause: a second bulk operation resumes the jobs that this one has paused at this instant, at most 366 days ahead. Default: they stay paused
+             */
+            until?: string;
         };
         Calendar: {
             /**
@@ -5298,7 +5315,7 @@ export interface components {
             name: string;
         };
         CreateInvitationInputBody: {
-            /** @description Names of the executors that the role is bound to: the user then sees only their jobs and runs. They need not exist yet. Default: the whole tenant. Refused with the roles scripter and admin */
+            /** @description Names of the executors that the role is bound to: the user then sees only their jobs and runs. Default: the whole tenant. Refused with the roles scripter and admin */
             executors?: string[];
             /**
              * @description What the account may do in the tenant once its owner has accepted
@@ -5333,7 +5350,7 @@ export interface components {
             name: string;
         };
         CreateUserInputBody: {
-            /** @description Names of the executors that the role is bound to: the user then sees only their jobs and runs. They need not exist yet. Default: the whole tenant. Refused with the roles scripter and admin */
+            /** @description Names of the executors that the role is bound to: the user then sees only their jobs and runs. Default: the whole tenant. Refused with the roles scripter and admin */
             executors?: string[];
             /** @description Default: a random one, to be changed at the first login */
             password?: string;
@@ -7950,6 +7967,8 @@ export interface components {
             after: string[];
             /** @description The next three as the job is; empty: none */
             before: string[];
+            /** @description The job is paused: it does not fire at these times until it is resumed */
+            paused?: boolean;
         };
         PlanItem: {
             /**
@@ -22517,7 +22536,7 @@ export interface operations {
                 executor?: string;
                 /** @description Only jobs of this handler */
                 handler?: string;
-                /** @description A label that they have: key for any value of it, or key=value */
+                /** @description Labels that they have: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold */
                 label?: string;
                 /** @description Part of the owner's name or mail address */
                 owner?: string;
@@ -24128,7 +24147,7 @@ export interface operations {
                 executor?: string;
                 /** @description Only jobs of this handler */
                 handler?: string;
-                /** @description A label that they have: key for any value of it, or key=value */
+                /** @description Labels that they have: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold */
                 label?: string;
                 /** @description Part of the owner's name or mail address */
                 owner?: string;
@@ -29502,7 +29521,7 @@ export interface operations {
                 fingerprint?: string;
                 /** @description Only runs of jobs with this name, in which * stands for any text. Name, label and owner may match 200 jobs together */
                 name?: string;
-                /** @description Only runs of jobs with this label: key for any value of it, or key=value */
+                /** @description Only runs of jobs with these labels: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold */
                 label?: string;
                 /** @description Only runs of jobs with this part of the owner's name or mail address */
                 owner?: string;
@@ -32212,7 +32231,7 @@ export interface operations {
     search: {
         parameters: {
             query: {
-                /** @description An id, a name or a part of one, a label of jobs such as team=pay, or the beginning of a timer's key */
+                /** @description An id, a name or a part of one, a label of jobs and documents such as team=pay, or the beginning of a timer's key */
                 q: string;
             };
             header?: {

@@ -3,6 +3,7 @@ package bulk_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,7 +40,7 @@ func TestPauseAndResumeLeaveOthersAlone(t *testing.T) {
 		require.Equal(t, bulk.Item{ID: int64(ids[3]), Name: "job-003", Outcome: bulk.ItemSkipped, Code: "paused_already", Message: "it is paused already, by bob; that pause stays"}, items[0])
 
 		byOperation := f.work(f.operation(bulk.Order{Action: bulk.Resume, Of: paused.ID, By: bulk.Person{Kind: "user", Name: "carl"}}))
-		require.Equal(t, []int64{118, 2, 0}, numbers(byOperation))
+		require.Equal(t, []int64{118, 0, 0}, numbers(byOperation), "pauses of others are no items")
 		require.Equal(t, domain.JobEnabled, f.job(ids[5]).State)
 		mine := f.work(f.operation(bulk.Order{Action: bulk.Resume, Filter: bulk.Filter{JobState: domain.JobPaused}}))
 		require.Equal(t, []int64{1, 1, 0}, numbers(mine))
@@ -237,4 +238,66 @@ func TestATenantHasFewOperations(t *testing.T) {
 		f.ok(err)
 		require.Empty(t, kept)
 	})
+}
+
+// An operation that resumes jobs later waits for its time, and for the end of the pause. It leaves
+// jobs alone that were paused anew meanwhile.
+func TestAPauseEndsByItself(t *testing.T) {
+	onBoth(t, func(t *testing.T, f *fixture) {
+		ids := f.jobs(3)
+		then := bulk.Operation{ID: bulk.ID(storetest.NewID()), Tenant: f.tenant, State: bulk.Waiting, Order: bulk.Order{
+			Action: bulk.Resume, At: time.Now().Add(time.Hour), By: person, Filter: bulk.Filter{JobState: domain.JobPaused},
+		}}
+		pause := bulk.Operation{ID: bulk.ID(storetest.NewID()), Tenant: f.tenant, State: bulk.Running, Order: bulk.Order{
+			Action: bulk.Pause, Note: "audit", Until: then.At, Then: then.ID, By: person,
+		}}
+		then.Of = pause.ID
+		made, err := f.table.Create(f.ctx, pause, then)
+		f.ok(err)
+		require.Equal(t, []int64{3, 0, 0}, numbers(f.work(made)))
+		require.Contains(t, f.job(ids[0]).Pause.Note, "by bulk operation "+then.ID.String()+": audit")
+		waiting, err := f.table.Find(f.ctx, f.tenant, then.ID)
+		f.ok(err)
+		require.Equal(t, bulk.Waiting, waiting.State)
+		require.Equal(t, domain.JobPaused, f.job(ids[0]).State)
+
+		f.resumeAs("bob", ids[1])
+		f.pauseAs("bob", ids[1])
+		f.wake(then.ID)
+		done := f.work(waiting)
+		require.Equal(t, bulk.Done, done.State)
+		require.Equal(t, []int64{2, 0, 0}, numbers(done))
+		require.Equal(t, domain.JobEnabled, f.job(ids[0]).State)
+		require.Equal(t, []any{domain.JobPaused, "bob"}, []any{f.job(ids[1]).State, f.job(ids[1]).Pause.By})
+
+		late := bulk.Operation{ID: bulk.ID(storetest.NewID()), Tenant: f.tenant, State: bulk.Running, Order: bulk.Order{Action: bulk.Pause, By: person}}
+		then = bulk.Operation{ID: bulk.ID(storetest.NewID()), Tenant: f.tenant, State: bulk.Waiting, Order: bulk.Order{Action: bulk.Resume, At: time.Now().Add(-time.Hour), Of: late.ID, By: person}}
+		_, err = f.table.Create(f.ctx, late, then)
+		f.ok(err)
+		f.sleep(late.ID)
+		_, err = f.worker().Work(f.ctx)
+		f.ok(err)
+		held, err := f.table.Find(f.ctx, f.tenant, then.ID)
+		f.ok(err)
+		require.Equal(t, bulk.Running, held.State, "its pause is not over")
+		require.Zero(t, held.Answered())
+	})
+}
+
+func (f *fixture) resumeAs(by string, id domain.JobID) {
+	f.t.Helper()
+	_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: id, State: domain.JobEnabled, By: by, Next: timing.Next})
+	f.ok(err)
+}
+
+// wake lets the time of an operation come, and sleep puts it off.
+func (f *fixture) wake(id bulk.ID)  { f.wakeAt(id, "1") }
+func (f *fixture) sleep(id bulk.ID) { f.wakeAt(id, "wake_at + 3600000") }
+
+func (f *fixture) wakeAt(id bulk.ID, at string) {
+	f.t.Helper()
+	f.ok(f.table.RunRepeatable(f.ctx, "move", func(t *db.Tx) error {
+		_, err := t.Exec(t.Ctx, "UPDATE bulk_operations SET wake_at = "+at+" WHERE id = ?", int64(id))
+		return err
+	}))
 }

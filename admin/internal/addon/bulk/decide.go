@@ -35,7 +35,7 @@ func decide(o *Operation, j *domain.Job) (change, Item) {
 }
 
 func (o *Operation) toState(j *domain.Job, state domain.JobState) change {
-	return change{state: &store.SetJobStateParams{Tenant: o.Tenant, ID: j.ID, State: state, Note: o.Note, By: o.actor()}}
+	return change{state: &store.SetJobStateParams{Tenant: o.Tenant, ID: j.ID, State: state, Note: o.note(), By: o.actor()}}
 }
 
 // decideResume leaves the pauses of other people alone, unless the order says all.

@@ -3,6 +3,7 @@ package bulk
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
@@ -19,6 +20,7 @@ type BulkRequest struct {
 	Note     string            `json:"note,omitempty" maxLength:"400" doc:"Why. Shown beside jobs that are paused and runs that begin, and seen by handlers of runs that are cancelled"`
 	All      bool              `json:"all,omitempty" doc:"With resume: also jobs that others have paused. Default: those that the caller has"`
 	PausedBy string            `json:"pausedBy,omitempty" maxLength:"20" doc:"With resume: jobs that the bulk operation with this id has paused"`
+	Until    string            `json:"until,omitempty" format:"date-time" doc:"With pause: a second bulk operation resumes the jobs that this one has paused at this instant, at most 366 days ahead. Default: they stay paused"`
 	Labels   map[string]string `json:"labels,omitempty" maxProperties:"32" doc:"With label: labels to set"`
 	Remove   []string          `json:"removeLabels,omitempty" maxItems:"32" doc:"With label: keys of labels to take away"`
 	Owner    *BulkOwner        `json:"owner,omitempty" doc:"With set-owner: the new owner; empty fields mean none"`
@@ -38,7 +40,7 @@ type BulkFilter struct {
 	Handler    string   `json:"handler,omitempty" maxLength:"128" doc:"Jobs, or runs of jobs, of this handler"`
 	Name       string   `json:"name,omitempty" maxLength:"128" doc:"Pattern of the whole name of the job in any case, in which * stands for any text"`
 	Q          string   `json:"q,omitempty" maxLength:"128" doc:"Part of the job's name or description"`
-	Label      string   `json:"label,omitempty" maxLength:"256" doc:"A label that the job has: key for any value of it, or key=value"`
+	Label      string   `json:"label,omitempty" maxLength:"256" doc:"Labels that the job has: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold"`
 	Owner      string   `json:"owner,omitempty" maxLength:"254" doc:"Part of the name or mail address of the job's owner"`
 	State      string   `json:"state,omitempty" maxLength:"200" doc:"Of jobs: enabled or paused. Of runs: one or several, separated by commas; default: with retry all bad ends, with cancel all that have not ended"`
 	JobID      string   `json:"jobId,omitempty" maxLength:"20" doc:"Runs of this job"`
@@ -53,12 +55,15 @@ type BulkOperation struct {
 	ID         string     `json:"id,omitempty" doc:"Absent with dryRun"`
 	Action     string     `json:"action" enum:"pause,resume,run,delete,label,set-owner,retry,cancel" doc:"What is done with each item"`
 	Filter     BulkFilter `json:"filter" doc:"Which items"`
-	State      string     `json:"state" enum:"dry_run,running,done,cancelled" doc:"dry_run: nothing was done; running; done: each item has an answer; cancelled: the rest has none"`
+	State      string     `json:"state" enum:"dry_run,waiting,running,done,cancelled" doc:"dry_run: nothing was done; waiting: it begins at startsAt; running; done: each item has an answer; cancelled: the rest has none"`
 	Total      int64      `json:"total" doc:"How many items there were when it was asked for"`
 	TotalMore  bool       `json:"totalMore,omitempty" doc:"With dryRun: there are more, and too many for one operation"`
 	Done       int64      `json:"done" doc:"Items that it was done with"`
 	Skipped    int64      `json:"skipped" doc:"Items that did not need it, or that it leaves alone"`
 	Failed     int64      `json:"failed" doc:"Items that refused it"`
+	StartsAt   *string    `json:"startsAt,omitempty" format:"date-time" doc:"When one begins that resumes jobs later; absent: it begins at once"`
+	Until      *string    `json:"until,omitempty" format:"date-time" doc:"Of a pause with an end: when the jobs are resumed"`
+	ResumedBy  string     `json:"resumedBy,omitempty" doc:"Of a pause with an end: the bulk operation that resumes the jobs. If it is cancelled, they stay paused"`
 	RetryOf    string     `json:"retryOf,omitempty" doc:"The operation whose failed items are its items"`
 	Items      []BulkItem `json:"items,omitempty" doc:"With dryRun: the first items, at most 100"`
 	Note       string     `json:"note" doc:"Why it was asked for; empty: not said"`
@@ -86,6 +91,12 @@ func operationOf(o *Operation) BulkOperation {
 		ID: o.ID.String(), Action: string(o.Action), Filter: filterOf(&o.Filter, o.Action), State: string(o.State), Total: o.Total,
 		Done: o.Done, Skipped: o.Skipped, Failed: o.Failed, Note: o.Note, Message: o.Message,
 		CreatedAt: web.Instant(o.CreatedAt), CreatedBy: o.By.identity(o.Tenant).Actor(), FinishedAt: web.InstantOrNull(o.FinishedAt),
+	}
+	if !o.At.IsZero() {
+		out.StartsAt = web.InstantOrNull(o.At)
+	}
+	if !o.Until.IsZero() {
+		out.Until, out.ResumedBy = web.InstantOrNull(o.Until), o.Then.String()
 	}
 	if o.RetryOf != 0 {
 		out.RetryOf = o.RetryOf.String()
@@ -127,10 +138,13 @@ func (p Person) identity(tenant domain.TenantID) auth.Identity {
 }
 
 // order reads a request.
-func (b *BulkRequest) order(id auth.Identity) (Order, error) {
+func (b *BulkRequest) order(id auth.Identity, now time.Time) (Order, error) {
 	var r web.Reader
 	o := Order{Action: Action(b.Action), Note: strings.TrimSpace(b.Note), All: b.All, Labels: b.Labels, Remove: b.Remove, During: b.During, By: personOf(id)}
 	o.Of = web.OptionalID[ID](&r, "body.pausedBy", b.PausedBy)
+	if o.Until = r.Future("body.until", &b.Until, now); o.Until.Sub(now) > maxPause {
+		r.Fail("body.until", b.Until, "must be at most 366 days ahead")
+	}
 	if domain.HasControl(strings.ReplaceAll(o.Note, "\n", " ")) {
 		r.Fail("body.note", nil, "must not contain control characters")
 	}
@@ -139,7 +153,7 @@ func (b *BulkRequest) order(id auth.Identity) (Order, error) {
 		field string
 		of    []Action
 	}{
-		{b.All, "all", []Action{Resume}}, {b.PausedBy != "", "pausedBy", []Action{Resume}},
+		{b.All, "all", []Action{Resume}}, {b.PausedBy != "", "pausedBy", []Action{Resume}}, {b.Until != "", "until", []Action{Pause}},
 		{len(b.Labels) > 0, "labels", []Action{Label}}, {len(b.Remove) > 0, "removeLabels", []Action{Label}},
 		{b.Owner != nil, "owner", []Action{SetOwner}}, {b.During, "duringMaintenance", []Action{Run, Retry}},
 	} {
@@ -176,9 +190,7 @@ func (f *BulkFilter) read(r *web.Reader, a Action) Filter {
 			out.IDs = append(out.IDs, id)
 		}
 	}
-	if key, _, _ := strings.Cut(f.Label, "="); strings.Contains(key, ":") {
-		r.Fail("body.filter.label", f.Label, "must be key or key=value; no label has a colon in its key")
-	}
+	r.Filter("body.filter.label", f.Label)
 	for _, only := range []struct {
 		set, runs bool
 		field     string

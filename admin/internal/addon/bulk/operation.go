@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -23,6 +24,8 @@ const (
 	kept    = 100
 	maxKept = 200
 	keptFor = 30 * 24 * time.Hour
+	// maxPause is how far ahead the end of a pause may be.
+	maxPause = 366 * 24 * time.Hour
 )
 
 // ID is the id of an operation.
@@ -60,7 +63,8 @@ func (a Action) Needs() domain.Permission {
 type State string
 
 const (
-	Running   State = "running" // from its creation on
+	Waiting   State = "waiting" // until Order.At
+	Running   State = "running" // from its creation or Order.At on
 	Done      State = "done"    // each item has an answer
 	Cancelled State = "cancelled"
 )
@@ -74,6 +78,11 @@ type Order struct {
 	All bool `json:"all,omitempty"`
 	// Of: Resume resumes what this operation has paused. 0: what the same person has.
 	Of ID `json:"of,omitempty"`
+	// Until is the end of a Pause, at which the operation Then resumes the jobs. Zero: none.
+	Until time.Time `json:"until,omitzero"`
+	Then  ID        `json:"then,omitempty"`
+	// At is when the operation begins. Zero: at once.
+	At time.Time `json:"at,omitzero"`
 	// Labels are set, Remove are taken away.
 	Labels map[string]string `json:"labels,omitempty"`
 	Remove []string          `json:"remove,omitempty"`
@@ -120,6 +129,15 @@ func (f *Filter) jobs(tenant domain.TenantID) store.ListJobsParams {
 	}
 }
 
+// jobs is the filter of an operation. One that ends a pause has only jobs of that pause.
+func (o *Operation) jobs() store.ListJobsParams {
+	p := o.Filter.jobs(o.Tenant)
+	if o.Of != 0 && !o.All {
+		p.PausedVia = way + o.Of.String()
+	}
+	return p
+}
+
 // runs is the filter as the list of runs takes it, without the conditions on their jobs.
 func (f *Filter) runs(tenant domain.TenantID) store.ListExecutionsParams {
 	return store.ListExecutionsParams{
@@ -152,6 +170,25 @@ type Operation struct {
 	Message    string
 	CreatedAt  time.Time
 	FinishedAt time.Time
+}
+
+// resume is the operation that ends a pause.
+func (o *Operation) resume(id ID) Operation {
+	return Operation{ID: id, Tenant: o.Tenant, State: Waiting, Total: o.Total, Order: Order{
+		Action: Resume, Of: o.ID, At: o.Until, Note: o.Note, By: o.By, Filter: Filter{JobState: domain.JobPaused},
+	}}
+}
+
+// note stands beside the jobs. That of a pause with an end names the end.
+func (o *Operation) note() string {
+	if o.Until.IsZero() {
+		return o.Note
+	}
+	end := fmt.Sprintf("until %s, by bulk operation %s", o.Until.UTC().Format("2006-01-02 15:04:05Z"), o.Then)
+	if o.Note == "" {
+		return end
+	}
+	return end + ": " + o.Note
 }
 
 // way parts the number of an operation from the name of who asked for it.

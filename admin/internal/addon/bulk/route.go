@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
@@ -70,7 +71,7 @@ func Routes(s *web.Server, deps Deps) {
 }
 
 func (r *routes) create(ctx context.Context, id auth.Identity, in *bulkInput) (*bulkOutput, error) {
-	order, err := in.Body.order(id)
+	order, err := in.Body.order(id, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,12 @@ func mayDo(id auth.Identity, a Action) error {
 }
 
 func (r *routes) make(ctx context.Context, id auth.Identity, o Operation) (*bulkOutput, error) {
-	o, err := r.Table.Create(ctx, o)
+	var after []Operation
+	if !o.Until.IsZero() {
+		o.Then = ID(r.NewID())
+		after = append(after, o.resume(o.Then))
+	}
+	o, err := r.Table.Create(ctx, o, after...)
 	if err != nil {
 		return nil, err
 	}
@@ -176,6 +182,8 @@ func (r *routes) retry(ctx context.Context, id auth.Identity, in *web.IDInput) (
 	switch {
 	case old.State == Running:
 		return nil, domain.Errorf(domain.CodeConflict, "the bulk operation %s is still running; wait for its end, or cancel it", old.ID)
+	case !old.Until.IsZero() && !old.Until.After(time.Now()):
+		return nil, domain.Errorf(domain.CodeConflict, "the pause of the bulk operation %s has ended; ask for a new one", old.ID)
 	case old.Failed == 0:
 		return nil, domain.Errorf(domain.CodeConflict, "no item of the bulk operation %s has failed", old.ID)
 	}

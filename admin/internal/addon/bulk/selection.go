@@ -37,7 +37,7 @@ func (s *Selection) next(ctx context.Context, o *Operation, limit int) (page, er
 	case o.Action.OnRuns():
 		return s.nextRuns(ctx, o, limit)
 	}
-	p := o.Filter.jobs(o.Tenant)
+	p := o.jobs()
 	p.Limit = limit
 	ids, err := s.Jobs.ListIDs(ctx, p, domain.JobID(o.Cursor), domain.JobID(o.ID))
 	return pageOf(domain.Collect(ids, func(id *domain.JobID) Item { return Item{ID: int64(*id)} }), o.Cursor, limit), err
@@ -97,7 +97,7 @@ const countPage = 1000
 // count counts the items of a new operation, up to MaxItems + 1, and returns the first ones.
 func (s *Selection) count(ctx context.Context, o *Operation, firstOnes int) (n int64, first []Item, err error) {
 	if o.RetryOf == 0 && !o.Action.OnRuns() {
-		if n, err = s.Jobs.Count(ctx, o.Filter.jobs(o.Tenant), domain.JobID(o.ID), MaxItems+1); err != nil || firstOnes == 0 {
+		if n, err = s.Jobs.Count(ctx, o.jobs(), domain.JobID(o.ID), MaxItems+1); err != nil || firstOnes == 0 {
 			return n, nil, err
 		}
 		p, err := s.next(ctx, o, firstOnes)

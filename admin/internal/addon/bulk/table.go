@@ -41,13 +41,10 @@ func (r *row) operation() (Operation, error) {
 	return o, nil
 }
 
-// Create writes an operation that begins at once. CodeQuotaExceeded: the tenant has too many.
-func (tb Table) Create(ctx context.Context, o Operation) (Operation, error) {
-	request, err := json.Marshal(o.Order)
-	if err != nil {
-		return Operation{}, fmt.Errorf("write the request of a bulk operation: %w", err)
-	}
-	err = tb.RunRepeatable(ctx, "create bulk operation", func(t *db.Tx) error {
+// Create writes an operation, with those that follow it. They begin at once, or at their At.
+// CodeQuotaExceeded: the tenant has too many.
+func (tb Table) Create(ctx context.Context, o Operation, after ...Operation) (Operation, error) {
+	err := tb.RunRepeatable(ctx, "create bulk operation", func(t *db.Tx) error {
 		// The tenant's row keeps those apart that are created at once.
 		tenants, err := db.SelectColumn[int64](t.Ctx, t.Conn, "SELECT id FROM tenants WHERE id = ?"+t.Dialect.ForUpdate(), int64(o.Tenant))
 		if err != nil {
@@ -79,15 +76,37 @@ func (tb Table) Create(ctx context.Context, o Operation) (Operation, error) {
 		if err != nil {
 			return err
 		}
-		t.Audited(domain.AuditObject{ID: o.ID.String(), Name: string(o.Action), After: string(request)})
-		_, err = t.Exec(t.Ctx, "INSERT INTO bulk_operations (id, tenant_id, action, request, state, total, retry_of, created_at, wake_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			int64(o.ID), int64(o.Tenant), string(o.Action), string(request), string(Running), o.Total, int64(o.RetryOf), db.Millis(now), db.Millis(now))
-		return err
+		request, err := o.insert(t, now)
+		if err != nil {
+			return err
+		}
+		t.Audited(domain.AuditObject{ID: o.ID.String(), Name: string(o.Action), After: request})
+		for i := range after {
+			if _, err := after[i].insert(t, now); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return Operation{}, err
 	}
 	return tb.Find(ctx, o.Tenant, o.ID)
+}
+
+// insert writes a new operation, and returns its request.
+func (o *Operation) insert(t *db.Tx, now time.Time) (string, error) {
+	request, err := json.Marshal(o.Order)
+	if err != nil {
+		return "", fmt.Errorf("write the request of a bulk operation: %w", err)
+	}
+	wake := now
+	if o.State == Waiting {
+		wake = o.At
+	}
+	_, err = t.Exec(t.Ctx, "INSERT INTO bulk_operations (id, tenant_id, action, request, state, total, retry_of, created_at, wake_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		int64(o.ID), int64(o.Tenant), string(o.Action), string(request), string(o.State), o.Total, int64(o.RetryOf), db.Millis(now), db.Millis(wake))
+	return string(request), err
 }
 
 // Find returns an operation. CodeNotFound: the tenant has none with this id.
@@ -170,7 +189,8 @@ func (tb Table) take(ctx context.Context, id ID) (*Operation, error) {
 			return nil, err
 		}
 		o.Turn++
-		_, err = t.Exec(t.Ctx, "UPDATE bulk_operations SET turn = ?, wake_at = "+t.Dialect.ClockNow()+" + ? WHERE id = ?", o.Turn, lease.Milliseconds(), int64(id))
+		o.State = Running // it may have waited
+		_, err = t.Exec(t.Ctx, "UPDATE bulk_operations SET state = ?, turn = ?, wake_at = "+t.Dialect.ClockNow()+" + ? WHERE id = ?", string(o.State), o.Turn, lease.Milliseconds(), int64(id))
 		return &o, err
 	})
 }

@@ -102,6 +102,9 @@ func (w *Worker) work(ctx context.Context, id ID) (more bool, err error) {
 	if err != nil || o == nil {
 		return false, err
 	}
+	if paused, err := w.paused(ctx, o); err != nil || !paused {
+		return false, errors.Join(err, w.Table.leave(ctx, o, look))
+	}
 	for until := time.Now().Add(turn); o.State == Running && time.Now().Before(until); {
 		if err = w.step(ctx, o); err != nil {
 			break
@@ -121,6 +124,19 @@ func (w *Worker) work(ctx context.Context, id ID) (more bool, err error) {
 		return false, nil
 	}
 	return err == nil, errors.Join(err, w.Table.leave(ctx, o, pause))
+}
+
+// paused reports whether the pause that an operation ends is over itself. A pause of many jobs
+// may begin late.
+func (w *Worker) paused(ctx context.Context, o *Operation) (bool, error) {
+	if o.Of == 0 {
+		return true, nil
+	}
+	of, err := w.Table.Find(ctx, o.Tenant, o.Of)
+	if domain.Is(err, domain.CodeNotFound) {
+		return true, nil // deleted since
+	}
+	return of.State != Running, err
 }
 
 // step works on the next page of an operation.
@@ -201,7 +217,7 @@ func (w *Worker) changeJobs(t *db.Tx, o *Operation, jobs map[domain.JobID]store.
 		}
 		answers[i].ID, answers[i].Name = it.ID, job.Spec.Name
 	}
-	left, err := w.Jobs.Pause(t, pauses, store.SetJobStateParams{Tenant: o.Tenant, Note: o.Note, By: o.actor()})
+	left, err := w.Jobs.Pause(t, pauses, store.SetJobStateParams{Tenant: o.Tenant, Note: o.note(), By: o.actor()})
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // APIKey lets a program act in the tenant.
@@ -81,6 +83,9 @@ func (a *api) registerAPIKeys() {
 		if err := r.Err(); err != nil {
 			return nil, err
 		}
+		if err := a.exist(ctx, id.Tenant, "body.", scope, nil); err != nil {
+			return nil, err
+		}
 		key, secret, err := a.deps.Auth.CreateAPIKey(ctx, id, name, role, expires, scope)
 		if err != nil {
 			return nil, err
@@ -113,7 +118,7 @@ func keyRights(r *web.Reader, below, text string, only, handlers []string) (doma
 	return role, scope
 }
 
-// executors reads the executors that a role is to be bound to. They need not exist yet.
+// executors reads the executors that a role is to be bound to.
 func executors(r *web.Reader, below string, names []string) []string {
 	for i, name := range names {
 		if !domain.ExecutorNames.MatchString(name) {
@@ -122,6 +127,46 @@ func executors(r *web.Reader, below string, names []string) []string {
 	}
 	return names
 }
+
+// exist refuses executors of a scope that the tenant does not have. A name for which but is true is
+// not looked up: the scope had it before, or the same request creates the executor.
+func (a *api) exist(ctx context.Context, tenant domain.TenantID, below string, scope domain.Scope, but func(name string) bool) error {
+	var r web.Reader
+	var known []string
+	look := func(location, name string) error {
+		if but != nil && but(name) || slices.Contains(known, name) {
+			return nil
+		}
+		ids, err := a.deps.Store.FindExecutorIDs(ctx, tenant, []string{name})
+		if err != nil || len(ids) > 0 {
+			return err
+		}
+		if known == nil {
+			all, err := a.deps.Store.ListExecutors(ctx, store.ListExecutorsParams{Tenant: tenant, Limit: maxNear})
+			if err != nil {
+				return err
+			}
+			known = domain.Collect(all, func(e *store.ExecutorSummary) string { return e.Name })
+		}
+		r.Unknown(location, name, known, "there is no executor %q: create it first", name)
+		return nil
+	}
+	for i, name := range scope.Executors {
+		if err := look(fmt.Sprintf("%sexecutors[%d]", below, i), name); err != nil {
+			return err
+		}
+	}
+	for i, handler := range scope.Handlers {
+		name, _, _ := strings.Cut(handler, "/")
+		if err := look(fmt.Sprintf("%scallHandlers[%d]", below, i), name); err != nil {
+			return err
+		}
+	}
+	return r.Err()
+}
+
+// maxNear is how many executors are read to find one with a name that is close.
+const maxNear = 1000
 
 // boundable checks that a role can be bound so.
 func boundable(r *web.Reader, below string, role domain.Role, scope domain.Scope) {

@@ -44,7 +44,7 @@ type createInvitationInput struct {
 	Body struct {
 		Username  string   `json:"username" minLength:"1" maxLength:"64" doc:"Name of the account, which need not exist"`
 		Role      string   `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the account may do in the tenant once its owner has accepted"`
-		Executors []string `json:"executors,omitempty" maxItems:"30" doc:"Names of the executors that the role is bound to: the user then sees only their jobs and runs. They need not exist yet. Default: the whole tenant. Refused with the roles scripter and admin"`
+		Executors []string `json:"executors,omitempty" maxItems:"30" doc:"Names of the executors that the role is bound to: the user then sees only their jobs and runs. Default: the whole tenant. Refused with the roles scripter and admin"`
 	}
 }
 
@@ -97,6 +97,9 @@ func (a *api) createInvitation(ctx context.Context, id auth.Identity, in *create
 		return nil, errUserName()
 	}
 	scope, err := readScope("body.", domain.Role(in.Body.Role), in.Body.Executors)
+	if err == nil {
+		err = a.exist(ctx, id.Tenant, "body.", scope, nil)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -99,14 +99,20 @@ func (a *api) readMembers(ctx context.Context, id auth.Identity, names []string,
 	return out, nil
 }
 
-func (a *api) checkMember(id auth.Identity, d *resource.Draft[MemberRole]) error {
+func (a *api) checkMember(ctx context.Context, id auth.Identity, d *resource.Draft[MemberRole], coming resource.Coming) error {
 	if d.Name != auth.NormalUsername(d.Name) || !domain.UserNames.MatchString(d.Name) {
 		return domain.Invalid("body.name", "must be lower-case letters, digits and . _ @ + -, beginning with a letter or digit")
 	}
 	if len(d.Spec.Executors) == 0 {
 		d.Spec.Executors = nil
 	}
-	if _, err := readScope("body.spec.", domain.Role(d.Spec.Role), d.Spec.Executors); err != nil {
+	scope, err := readScope("body.spec.", domain.Role(d.Spec.Role), d.Spec.Executors)
+	if err == nil {
+		err = a.exist(ctx, id.Tenant, "body.spec.", scope, func(name string) bool {
+			return coming[[2]string{"Executor", name}] || d.Old != nil && slices.Contains(d.Old.Spec.Executors, name)
+		})
+	}
+	if err != nil {
 		return err
 	}
 	switch {

@@ -43,7 +43,7 @@ type createUserInput struct {
 		Username  string   `json:"username" minLength:"1" maxLength:"64" doc:"Name to log in with, unique on the platform"`
 		Role      string   `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the user may do in this tenant"`
 		Password  string   `json:"password,omitempty" maxLength:"1024" doc:"Default: a random one, to be changed at the first login"`
-		Executors []string `json:"executors,omitempty" maxItems:"30" doc:"Names of the executors that the role is bound to: the user then sees only their jobs and runs. They need not exist yet. Default: the whole tenant. Refused with the roles scripter and admin"`
+		Executors []string `json:"executors,omitempty" maxItems:"30" doc:"Names of the executors that the role is bound to: the user then sees only their jobs and runs. Default: the whole tenant. Refused with the roles scripter and admin"`
 	}
 }
 
@@ -96,6 +96,9 @@ func (a *api) createUser(ctx context.Context, id auth.Identity, in *createUserIn
 		return nil, errUserName()
 	}
 	scope, err := readScope("body.", domain.Role(in.Body.Role), in.Body.Executors)
+	if err == nil {
+		err = a.exist(ctx, id.Tenant, "body.", scope, nil)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -182,6 +185,9 @@ func (a *api) updateUser(ctx context.Context, id auth.Identity, in *updateUserIn
 		return nil, err
 	}
 	role, scope, err := newRole(&m, in)
+	if err == nil { // the executor of an old right may be deleted
+		err = a.exist(ctx, id.Tenant, "body.", scope, func(name string) bool { return slices.Contains(m.Scope.Executors, name) })
+	}
 	if err != nil {
 		return nil, err
 	}

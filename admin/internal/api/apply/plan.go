@@ -59,6 +59,7 @@ type PlanChange struct {
 type PlanFires struct {
 	Before []string `json:"before" doc:"The next three as the job is; empty: none"`
 	After  []string `json:"after" doc:"The next three after the apply; empty: none"`
+	Paused bool     `json:"paused,omitempty" doc:"The job is paused: it does not fire at these times until it is resumed"`
 }
 
 // PlanWarning is a reason to look twice.
@@ -108,7 +109,7 @@ func itemOf(e *entry) PlanItem {
 		item.Changes = append(item.Changes, PlanChange(c))
 	}
 	if f := e.step.Fires; f != nil {
-		item.Fires = &PlanFires{Before: web.Instants(f.Before), After: web.Instants(f.After)}
+		item.Fires = &PlanFires{Before: web.Instants(f.Before), After: web.Instants(f.After), Paused: f.Paused}
 	}
 	for _, w := range e.step.Warnings {
 		item.Warnings = append(item.Warnings, PlanWarning(w))

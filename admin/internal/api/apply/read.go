@@ -36,6 +36,9 @@ type entry struct {
 	raw   json.RawMessage
 	write resource.Write
 	step  resource.Step
+	// unknown has the fields that its kind does not have. The rest of the document is checked all
+	// the same.
+	unknown error
 	// err is why the document is wrong, or why an apply could not write it.
 	err error
 }
@@ -139,7 +142,12 @@ func (e *entry) open(ctx context.Context, s *web.Server, id auth.Identity, kinds
 	if !whole {
 		return nil
 	}
-	return s.Kinds().Check(ctx, e.kind, e.raw)
+	err := s.Kinds().Check(ctx, e.kind, e.raw)
+	if web.OnlyUnknown(err) {
+		e.unknown = err
+		return nil
+	}
+	return err
 }
 
 // of are the documents of a kind.
@@ -176,20 +184,31 @@ func (r *request) planKind(ctx context.Context, id auth.Identity, k *web.Documen
 	return nil
 }
 
+// maxMistakes bounds the mistakes that one answer names.
+const maxMistakes = 200
+
 // check tells what is wrong with the documents, and names the plan.
 func (r *request) check() error {
 	wrong := &domain.Error{Code: domain.CodeInvalid, Message: "documents are wrong"}
 	sum := sha256.New()
 	for i, e := range r.entries {
-		if e.err != nil {
-			if domain.Is(e.err, domain.CodeDenied) || domain.Is(e.err, domain.CodePolicyRefused) {
-				return e.err
+		at := fmt.Sprintf("body.documents[%d]", i)
+		if domain.Is(e.err, domain.CodeDenied) || domain.Is(e.err, domain.CodePolicyRefused) {
+			fields, _ := web.FieldsOf(at, e.err)
+			return &domain.Error{Code: domain.CodeOf(e.err), Message: message(e.err), Fields: fields}
+		}
+		known := len(wrong.Fields)
+		for _, err := range []error{e.unknown, e.err} {
+			if err == nil {
+				continue
 			}
-			fields, told := web.FieldsOf(fmt.Sprintf("body.documents[%d]", i), e.err)
+			fields, told := web.FieldsOf(at, err)
 			if !told {
-				return e.err
+				return err
 			}
 			wrong.Fields = append(wrong.Fields, fields...)
+		}
+		if len(wrong.Fields) > known {
 			continue
 		}
 		fmt.Fprintf(sum, "%d %s/%s %d %s\n", len(e.raw), e.kind.Name, e.step.Name, e.step.Version, e.step.Seen)
@@ -200,7 +219,10 @@ func (r *request) check() error {
 	}
 	fmt.Fprintf(sum, "set %q\n", r.with.Set)
 	if len(wrong.Fields) > 0 {
-		wrong.Fields = wrong.Fields[:min(len(wrong.Fields), 20)]
+		if n := len(wrong.Fields); n > maxMistakes {
+			wrong.Message = fmt.Sprintf("documents are wrong: the first %d of %d mistakes", maxMistakes, n)
+			wrong.Fields = wrong.Fields[:maxMistakes]
+		}
 		return wrong
 	}
 	r.plan = hex.EncodeToString(sum.Sum(nil)[:16])

@@ -24,7 +24,7 @@ type Kept[S any] struct {
 	Read func(ctx context.Context, id auth.Identity, names []string, ids []int64) ([]*resource.Document[S], error)
 	// Check completes and checks a draft, and asks for the right to write it. Its errors have
 	// locations below body.
-	Check func(id auth.Identity, d *resource.Draft[S]) error
+	Check func(ctx context.Context, id auth.Identity, d *resource.Draft[S], coming resource.Coming) error
 	// Write creates a document if old is nil, or else changes it. It returns the new version.
 	Write func(ctx context.Context, id auth.Identity, meta resource.Meta, old *resource.Document[S], spec *S) (int64, error)
 	// Remove deletes a document at its version. nil: documents of the kind are not deleted so.
@@ -72,13 +72,13 @@ func (k *Kept[S]) Page(list []*resource.Document[S], next *string) (*List, error
 }
 
 // Plan implements web.Planner.
-func (k *Kept[S]) Plan(ctx context.Context, id auth.Identity, docs []resource.Write, _ *web.PlanRequest) (steps []resource.Step, wrong []error, err error) {
+func (k *Kept[S]) Plan(ctx context.Context, id auth.Identity, docs []resource.Write, r *web.PlanRequest) (steps []resource.Step, wrong []error, err error) {
 	old, err := k.Read(ctx, id, domain.Collect(docs, func(w *resource.Write) string { return w.Name }), nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i := range docs {
-		step, err := k.plan(id, &docs[i], old[i])
+		step, err := k.plan(ctx, id, &docs[i], old[i], r.Coming)
 		if err != nil && web.OurFault(err) {
 			return nil, nil, err
 		}
@@ -87,7 +87,7 @@ func (k *Kept[S]) Plan(ctx context.Context, id auth.Identity, docs []resource.Wr
 	return steps, wrong, nil
 }
 
-func (k *Kept[S]) plan(id auth.Identity, doc *resource.Write, old *resource.Document[S]) (resource.Step, error) {
+func (k *Kept[S]) plan(ctx context.Context, id auth.Identity, doc *resource.Write, old *resource.Document[S], coming resource.Coming) (resource.Step, error) {
 	draft := resource.Draft[S]{Tenant: id.Tenant, Name: doc.Name, Old: old}
 	if err := json.Unmarshal(doc.Spec, &draft.Spec); err != nil {
 		return resource.Step{}, domain.Invalid("body.spec", "has another form: %s", err)
@@ -95,7 +95,7 @@ func (k *Kept[S]) plan(id auth.Identity, doc *resource.Write, old *resource.Docu
 	if len(doc.Labels) > 0 {
 		return resource.Step{}, domain.Invalid("body.labels", "%s has no labels", k.Kind.A())
 	}
-	if err := k.Check(id, &draft); err != nil {
+	if err := k.Check(ctx, id, &draft, coming); err != nil {
 		return resource.Step{}, err
 	}
 	step := resource.Step{Action: resource.ActionCreate, Name: doc.Name}

@@ -42,7 +42,7 @@ type SearchHits struct {
 }
 
 type input struct {
-	Q string `query:"q" required:"true" minLength:"2" maxLength:"128" doc:"An id, a name or a part of one, a label of jobs such as team=pay, or the beginning of a timer's key"`
+	Q string `query:"q" required:"true" minLength:"2" maxLength:"128" doc:"An id, a name or a part of one, a label of jobs and documents such as team=pay, or the beginning of a timer's key"`
 }
 
 type api struct {

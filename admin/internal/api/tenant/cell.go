@@ -136,7 +136,7 @@ func (a *api) readCells(ctx context.Context, _ auth.Identity, names []string, id
 	return out, nil
 }
 
-func checkCell(_ auth.Identity, d *resource.Draft[CellAddresses]) error {
+func checkCell(_ context.Context, _ auth.Identity, d *resource.Draft[CellAddresses], _ resource.Coming) error {
 	c := domain.Cell{Name: d.Name, URL: d.Spec.URL, Executors: d.Spec.Executors}
 	return c.Check("body.name", "body.spec.")
 }

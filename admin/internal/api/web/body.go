@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"os"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // jsonFormat is huma's. Bodies are checked before huma gets them (readOperation).
@@ -415,6 +417,27 @@ func (w *walker) object(schema *huma.Schema) error {
 	})
 }
 
+// unknownMember is a member that a schema does not know, with the names of those that it knows.
+type unknownMember struct {
+	name  string
+	known []string
+}
+
+// written are the members of a schema that may be written, by name.
+func written(schema *huma.Schema) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(schema.Properties)), func(name string) bool { return schema.Properties[name].ReadOnly })
+}
+
+// mostKnown bounds the members that a hint lists.
+const mostKnown = 24
+
+func (m unknownMember) hint() string {
+	if near := spelling.Hint(m.name, m.known); near != "" || len(m.known) == 0 || len(m.known) > mostKnown {
+		return near
+	}
+	return "known here: " + strings.Join(m.known, ", ")
+}
+
 // member reads the value of a member. The schema's own members are known by it.
 func (w *walker) member(schema *huma.Schema, name string) error {
 	if schema == nil {
@@ -424,7 +447,7 @@ func (w *walker) member(schema *huma.Schema, name string) error {
 	if of == nil {
 		more, open := schema.AdditionalProperties.(*huma.Schema)
 		if allowed, _ := schema.AdditionalProperties.(bool); !open && !allowed {
-			if err := w.fail(nil, validation.MsgUnexpectedProperty); err != nil {
+			if err := w.fail(unknownMember{name, written(schema)}, validation.MsgUnexpectedProperty); err != nil {
 				return err
 			}
 		}

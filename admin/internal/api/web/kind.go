@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -170,6 +171,12 @@ func DoEach(ctx context.Context, steps []*resource.Step, do func(ctx context.Con
 		errs[i] = do(domain.WithAudit(ctx, domain.AuditOf(ctx).Another()), step)
 	}
 	return errs
+}
+
+// OnlyUnknown reports whether all that is wrong are fields that are not known.
+func OnlyUnknown(err error) bool {
+	var p *Problem
+	return errors.As(err, &p) && len(p.Errors) > 0 && !slices.ContainsFunc(p.Errors, func(e ProblemItem) bool { return e.Message != validation.MsgUnexpectedProperty })
 }
 
 // FieldsOf are the wrong fields that an error names, with locations below at in place of body.

@@ -287,9 +287,12 @@ func foreignProblem(ctx context.Context, status int, msg string, errs []error) *
 	return p
 }
 
-// hintOf gives the right form of an instant, and asks which of the values that huma
+// hintOf gives the right form of an instant, lists members that are known, and asks which of the values that huma
 // lists in its message was meant.
 func hintOf(d *huma.ErrorDetail) string {
+	if unknown, is := d.Value.(unknownMember); is {
+		return unknown.hint()
+	}
 	value, isText := d.Value.(string)
 	if isText && d.Message == validation.MsgExpectedRFC3339DateTime {
 		return instantHint(value)

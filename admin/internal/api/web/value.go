@@ -50,8 +50,13 @@ func (r *Reader) Fail(location string, value any, format string, args ...any) {
 
 // NoneOf says which values there are, and which of them may be meant.
 func (r *Reader) NoneOf(location, value string, values []string) {
-	r.Fail(location, value, "%q is none of %s", value, strings.Join(values, ", "))
-	r.Fields[len(r.Fields)-1].Hint = spelling.Hint(value, values)
+	r.Unknown(location, value, values, "%q is none of %s", value, strings.Join(values, ", "))
+}
+
+// Unknown is Fail, and asks which of the known values may be meant.
+func (r *Reader) Unknown(location, value string, known []string, format string, args ...any) {
+	r.Fail(location, value, format, args...)
+	r.Fields[len(r.Fields)-1].Hint = spelling.Hint(value, known)
 }
 
 // Add takes over the fields of a domain error; any other error is returned.
@@ -151,6 +156,9 @@ func (r *Reader) Future(location string, text *string, now time.Time) time.Time 
 // Selector reads a selector of labels.
 func (r *Reader) Selector(location, text string) domain.Selector {
 	s, err := domain.ParseSelector(text)
+	if err == nil {
+		err = s.Contradiction()
+	}
 	if err != nil {
 		r.Fail(location, text, "%s", err.Error())
 	}
@@ -234,4 +242,11 @@ func EmptyMapIfNil(m map[string]string) map[string]string {
 		return map[string]string{}
 	}
 	return m
+}
+
+// Filter checks the selector of labels that a list is filtered by.
+func (r *Reader) Filter(location, text string) {
+	if _, err := domain.ParseFilter(text); err != nil {
+		r.Fail(location, text, "%s", err.Error())
+	}
 }

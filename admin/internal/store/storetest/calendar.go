@@ -180,7 +180,7 @@ func testJobCalendars(t *testing.T, f *fixture) {
 	c = f.edit(c, "2027-10-01")
 	require.Equal(t, []store.JobRef{{Tenant: f.tenant, ID: j.ID}}, behind())
 	follow := func() bool {
-		did, err := f.s.FollowCalendars(f.ctx, store.FollowCalendarsParams{Tenant: f.tenant, Job: j.ID, By: "calendar", Next: at(now.Add(time.Hour))})
+		did, err := f.s.FollowCalendars(f.ctx, store.FollowCalendarsParams{Tenant: f.tenant, Job: j.ID, Next: at(now.Add(time.Hour))})
 		f.ok(err)
 		return did
 	}
@@ -191,7 +191,7 @@ func testJobCalendars(t *testing.T, f *fixture) {
 	require.Equal(t, int64(2), view.Revision)
 	require.Equal(t, []domain.CalendarUse{use(c)}, view.Spec.Schedule.Calendars)
 	require.Equal(t, now.Add(time.Hour), view.NextFireAt)
-	require.Equal(t, "calendar", view.UpdatedBy)
+	require.Equal(t, "bob, because calendar "+c.Spec.Name+" changed", view.UpdatedBy)
 	for _, e := range mine[:2] {
 		_, err = f.s.FindExecution(f.ctx, f.tenant, e.ID)
 		f.code(domain.CodeNotFound, err)

@@ -37,6 +37,9 @@ func IDTexts[T ~int64](ids []T) []string {
 // Matcher reads the form. at is its location.
 func (m *AlertMatch) Matcher(at string, c *domain.Checker) AlertMatcher {
 	labels, err := domain.ParseSelector(m.Labels)
+	if err == nil {
+		err = labels.Contradiction()
+	}
 	if err != nil {
 		c.Check(false, at+".labels", m.Labels, err.Error())
 	}

@@ -89,24 +89,26 @@ func (s *Calendars) FollowCalendars(ctx context.Context, p store.FollowCalendars
 		}
 		spec := *old
 		spec.Schedule.Calendars = slices.Clone(old.Schedule.Calendars)
-		behind := false
+		var newest calendarEdit
 		for i, u := range spec.Schedule.Calendars {
-			version, err := calendarVersion(t, p.Tenant, u.ID)
+			c, err := lastCalendarEdit(t, p.Tenant, u.ID)
 			if err != nil {
 				return false, err
 			}
-			if version > u.Version {
-				spec.Schedule.Calendars[i] = domain.CalendarUse{ID: u.ID, Version: version}
-				behind = true
+			if c.version > u.Version {
+				spec.Schedule.Calendars[i] = domain.CalendarUse{ID: u.ID, Version: c.version}
+				if c.at >= newest.at {
+					newest = c
+				}
 			}
 		}
-		if !behind {
+		if newest.version == 0 {
 			return false, nil
 		}
 		if err := record.FillCalendars(t.Ctx, t.Conn, []record.CachedSpec{{Tenant: p.Tenant, Spec: &spec}}); err != nil {
 			return false, err
 		}
-		return true, s.revise(t, trigger, &job, now, revision{spec: &spec, by: p.By, next: p.Next, plan: p.Plan})
+		return true, s.revise(t, trigger, &job, now, revision{spec: &spec, by: newest.author(), next: p.Next, plan: p.Plan})
 	})
 	if domain.Is(err, domain.CodeNotFound) {
 		return false, nil // deleted meanwhile
@@ -114,12 +116,28 @@ func (s *Calendars) FollowCalendars(ctx context.Context, p store.FollowCalendars
 	return followed, err
 }
 
-func calendarVersion(t *db.Tx, tenant domain.TenantID, id domain.CalendarID) (version int64, err error) {
-	err = t.SQL.QueryRowContext(t.Ctx, "SELECT version FROM calendars WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&version)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
+// calendarEdit is the last edit of a calendar.
+type calendarEdit struct {
+	version, at int64
+	name, by    string
+}
+
+// author is who has changed the jobs of the calendar, and why.
+func (e *calendarEdit) author() string {
+	why := fmt.Sprintf("because calendar %s changed", e.name)
+	if e.by != "" {
+		why = e.by + ", " + why
 	}
-	return version, err
+	return record.Clip(why, record.NameSize)
+}
+
+// lastCalendarEdit has version 0 for a calendar that is not there any more.
+func lastCalendarEdit(t *db.Tx, tenant domain.TenantID, id domain.CalendarID) (e calendarEdit, err error) {
+	err = t.SQL.QueryRowContext(t.Ctx, "SELECT version, updated_at, name, updated_by FROM calendars WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&e.version, &e.at, &e.name, &e.by)
+	if errors.Is(err, sql.ErrNoRows) {
+		return calendarEdit{}, nil
+	}
+	return e, err
 }
 
 type jobCallbackRow struct {

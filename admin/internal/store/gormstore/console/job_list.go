@@ -110,6 +110,9 @@ func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 	if p.Handler != "" {
 		g = g.Where("j.handler = ?", p.Handler)
 	}
+	if p.PausedVia != "" {
+		g = g.Where("j.paused_by LIKE ? ESCAPE '!'", "%"+db.Literal(domain.Via+p.PausedVia))
+	}
 	for _, c := range jobConditions(p.Name, p.Label, p.Owner) {
 		g = g.Where(c.where, c.args...)
 	}
@@ -122,24 +125,35 @@ type condition struct {
 	args  []any
 }
 
-// jobConditions are those of a pattern of the name, a label and an owner of jobs AS j.
+// jobConditions are those of a pattern of the name, labels and an owner of jobs AS j.
 func jobConditions(name, label, owner string) (out []condition) {
 	if name != "" {
 		out = append(out, condition{"LOWER(j.name) LIKE LOWER(?) ESCAPE '!'", []any{strings.ReplaceAll(db.Literal(name), "*", "%")}})
 	}
-	if label != "" {
-		key, value, exact := strings.Cut(label, "=")
-		text := "\n" + key + "="
-		if exact {
-			text += value + "\n"
-		}
-		out = append(out, condition{"j.labels LIKE ? ESCAPE '!'", []any{db.Contains(text)}})
-	}
+	labels, _ := domain.ParseFilter(label) // the API has checked it
+	labels.Terms(func(key string, values []string, not bool) { out = append(out, labelCondition(key, values, not)) })
 	if owner != "" {
 		where, args := db.TextIn(owner, "j.owner")
 		out = append(out, condition{where, args})
 	}
 	return out
+}
+
+// labelCondition is a term of a selector. The column has each label as a line.
+func labelCondition(key string, values []string, not bool) condition {
+	begin := "\n" + key + "="
+	c := condition{"j.labels LIKE ? ESCAPE '!'", []any{db.Contains(begin)}}
+	for i, value := range values {
+		if text := db.Contains(begin + value + "\n"); i == 0 {
+			c.args[0] = text
+		} else {
+			c.where, c.args = c.where+" OR j.labels LIKE ? ESCAPE '!'", append(c.args, text)
+		}
+	}
+	if c.where = "(" + c.where + ")"; not {
+		c.where = "NOT " + c.where
+	}
+	return c
 }
 
 // loadSpecs is record.SpecCache.Load, or LoadLight for lists.

@@ -291,7 +291,11 @@ func (s *Table) Search(ctx context.Context, q domain.SearchQuery) (page domain.F
 	of := record.NameSearch{Table: s.Name, Index: cmp.Or(s.ByName, "uq_"+s.Name+"_name"), Sorted: true}
 	err = s.Look(ctx, "search "+s.Kind.Path, func(ctx context.Context, from db.Querier, _ *gorm.DB) error {
 		all, more, err := of.Find(ctx, from, s.Dialect, q)
-		page = domain.FoundOf(all, more)
+		if err != nil {
+			return err
+		}
+		labelled, err := s.labelled(ctx, from, q)
+		page = domain.FoundOf(append(all, labelled...), more)
 		return err
 	})
 	return page, err

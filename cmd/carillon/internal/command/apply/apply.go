@@ -2,7 +2,6 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,15 +36,7 @@ func (f *source) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.values, "values", "", "file with the values of ${{ name }} in the documents")
 }
 
-// documents are documents with their files and the tenants that they name.
-type documents []placed
-
-type placed struct {
-	file, tenant string
-	*document.Value
-}
-
-// read reads all documents and puts values into them.
+// read reads all documents and puts values into them. The mistakes of all files are told.
 func (f *source) read(ctx context.Context, a *cli.App, s *cli.Session) (out documents, err error) {
 	if len(f.files) == 0 {
 		return nil, cli.Usagef("name a file or a folder with -f (- is standard input)")
@@ -68,16 +58,17 @@ func (f *source) read(ctx context.Context, a *cli.App, s *cli.Session) (out docu
 		for _, path := range paths {
 			objects, err := a.Documents(path)
 			if err != nil {
-				return nil, err
+				wrong = append(wrong, err)
+				continue
 			}
 			if places.Dir = filepath.Dir(path); path == "-" {
 				places.Dir = ""
 			}
 			for _, object := range objects {
-				for _, m := range places.Fill(object, literal(kinds.Value.Items, object)) {
-					wrong = append(wrong, fmt.Errorf("%s:%d: %s: %w", path, m.Line, m.Path, m.Err))
-				}
 				one := placed{file: path, Value: object}
+				for _, m := range places.Fill(object, literal(kinds.Value.Items, object)) {
+					wrong = append(wrong, fmt.Errorf("%s: %w", one.at(m.Path), m.Err))
+				}
 				if tenant := object.Field("tenant"); tenant != nil {
 					one.tenant = tenant.Text
 					object.Members = slices.DeleteFunc(object.Members, func(m document.Member) bool { return m.Name == "tenant" })
@@ -118,28 +109,6 @@ func literal(kinds []apiclient.DocumentKind, object *document.Value) []string {
 	return nil
 }
 
-// located gives the wrong fields of a refusal their files and lines.
-func (d documents) located(err error) error {
-	p, is := errors.AsType[*apiclient.Problem](err)
-	if !is {
-		return err
-	}
-	for i := range p.Errors {
-		field := &p.Errors[i]
-		rest, is := strings.CutPrefix(field.Location, "body.documents[")
-		index, path, _ := strings.Cut(rest, "]")
-		n, wrong := strconv.Atoi(index)
-		if !is || wrong != nil || n < 0 || n >= len(d) {
-			continue
-		}
-		path = strings.TrimPrefix(path, ".")
-		at := strings.TrimSuffix(fmt.Sprintf("%s:%d: %s", d[n].file, cmp.Or(d[n].LineOf(path), d[n].Line), path), ": ")
-		p.Detail = strings.ReplaceAll(p.Detail, field.Location+":", at+":")
-		field.Location = at
-	}
-	return err
-}
-
 // options are those of a plan beside its documents.
 type options struct {
 	takeOver, unknownHandler, unfitInput bool
@@ -148,11 +117,11 @@ type options struct {
 }
 
 func (o *options) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.takeOver, "take-over", false, "let documents decide about jobs that the code of an application has decided about")
-	cmd.Flags().StringVar(&o.set, "set", "", "name of the set that the documents belong to from now on")
-	cmd.Flags().BoolVar(&o.prune, "prune", false, "delete documents of the set that the files do not hold")
+	cmd.Flags().BoolVar(&o.takeOver, "take-over", false, "change jobs that the code of an application declares; from then on these documents decide about them")
+	cmd.Flags().StringVar(&o.set, "set", "", "remember the documents under this name, so that --prune finds those that left the files")
+	cmd.Flags().BoolVar(&o.prune, "prune", false, "delete documents of --set that the files no longer hold")
 	cmd.Flags().BoolVar(&o.unknownHandler, "allow-unknown-handler", false, "accept handlers that no instance has registered yet")
-	cmd.Flags().BoolVar(&o.unfitInput, "allow-unfit-input", false, "accept inputs that do not fit what is registered of the handlers")
+	cmd.Flags().BoolVar(&o.unfitInput, "allow-unfit-input", false, "accept job inputs that do not fit the handler's input type")
 }
 
 // body is the request for a plan, and for an apply with the id of the plan.
@@ -168,8 +137,13 @@ func planCommand(a *cli.App) *cobra.Command {
 	var with options
 	cmd := &cobra.Command{
 		Use: "plan -f FILE", Aliases: []string{"diff"}, Short: "Show what apply would change", Args: cobra.NoArgs,
-		Long: `Shows what apply would change. The exit code is 0 if nothing would change, 1 if something
-would, and 2 or more after an error, such as a wrong document or a server that is away.`,
+		Long: `Shows what apply would create (+), change (~) and delete (-), and writes nothing. The exit
+code is 0 if nothing would change, 1 if something would, and 2 or more after an error,
+such as a wrong document or a server that is away.
+
+Documents are jobs, calendars, executors and so on in YAML or JSON, each with kind, name
+and spec. carillon export writes those of a server, carillon schema says which fields a
+kind has. All mistakes are told at once, each with its file, line and document.`,
 		Example: "  carillon plan -f shop/ --values production.yaml\n  carillon plan -f shop.yaml -o json",
 		RunE: errorsAsUsage(a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			list, err := from.read(cmd.Context(), a, s)
@@ -179,9 +153,9 @@ would, and 2 or more after an error, such as a wrong document or a server that i
 			return list.each(cmd.Context(), a, s, func(s *cli.Session, part documents) error {
 				plan, err := s.PlanDocuments(cmd.Context(), apiclient.DocumentBatch{}, apiclient.Body(with.body(part)))
 				if err != nil {
-					return part.located(err)
+					return part.named(err)
 				}
-				if err := errors.Join(show(a, s, plan), refused(plan.Value)); err != nil {
+				if err := errors.Join(show(a, s, part, plan), refused(plan.Value)); err != nil {
 					return err
 				}
 				if changes(plan.Value) > 0 {
@@ -223,6 +197,9 @@ func applyCommand(a *cli.App) *cobra.Command {
 	var yes, dry bool
 	cmd := &cobra.Command{
 		Use: "apply -f FILE", Short: "Create and change what the documents of files say", Args: cobra.NoArgs,
+		Long: `Shows what it would create (+), change (~) and delete (-), as carillon plan does, asks, and
+writes. If one document is wrong, nothing is written. What no file holds stays, unless
+--set and --prune delete it.`,
 		Example: "  carillon apply -f shop/ --values production.yaml\n  carillon export | carillon apply -f - --dry-run",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			list, err := from.read(cmd.Context(), a, s)
@@ -246,6 +223,9 @@ func deleteCommand(a *cli.App) *cobra.Command {
 	var yes, dry bool
 	cmd := &cobra.Command{
 		Use: "delete -f FILE", Short: "Delete the documents that files name", Args: cobra.NoArgs,
+		Long: `Deletes the jobs, calendars and so on that the documents of the files name, after a
+question. Only kind and name of a document count. Documents that the server does not have
+are passed over.`,
 		Example: "  carillon delete -f shop/ --dry-run\n  carillon delete -f shop.yaml --yes",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			list, err := from.read(cmd.Context(), a, s)
@@ -269,13 +249,13 @@ func deleteCommand(a *cli.App) *cobra.Command {
 func carryOut(ctx context.Context, a *cli.App, s *cli.Session, from documents, body map[string]any, question func(apiclient.Plan) string, yes, dry bool) error {
 	plan, err := s.PlanDocuments(ctx, apiclient.DocumentBatch{}, apiclient.Body(body))
 	if err != nil {
-		return from.located(err)
+		return from.named(err)
 	}
 	if changes(plan.Value) == 0 || plan.Value.Failed > 0 || dry {
-		return errors.Join(show(a, s, plan), refused(plan.Value))
+		return errors.Join(show(a, s, from, plan), refused(plan.Value))
 	}
 	if !yes {
-		tell(a, plan.Value)
+		tell(a, from, plan.Value)
 		if err := a.Confirm(question(plan.Value)); err != nil {
 			return err
 		}
@@ -283,42 +263,26 @@ func carryOut(ctx context.Context, a *cli.App, s *cli.Session, from documents, b
 	body["plan"] = plan.Value.ID
 	done, err := s.ApplyDocuments(ctx, apiclient.DocumentBatch{}, apiclient.Body(body))
 	if err != nil {
-		return from.located(err)
+		return from.named(err)
 	}
-	if err := show(a, s, done); err != nil {
+	if err := show(a, s, from, done); err != nil {
 		return err
 	}
 	return refused(done.Value)
 }
 
 // show prints a plan: its items as a table, its changes below.
-func show(a *cli.App, s *cli.Session, plan apiclient.Doc[apiclient.Plan]) error {
+func show(a *cli.App, s *cli.Session, d documents, plan apiclient.Doc[apiclient.Plan]) error {
 	if done, err := cli.PrintMachine(s, plan, nil); done || err != nil {
 		return err
 	}
-	tell(a, plan.Value)
+	tell(a, d, plan.Value)
 	return nil
 }
 
-func tell(a *cli.App, plan apiclient.Plan) {
-	sign := map[string]string{"create": "+", "update": "~", "same": "=", "delete": "-"}
-	for _, item := range plan.Items {
-		if item.Action == "same" && item.Error == "" && item.Fires == nil {
-			continue
-		}
-		a.Say("%s %s %s", sign[item.Action], item.Kind, output.Clean(item.Name))
-		for _, c := range item.Changes {
-			a.Say("    %s: %s → %s", c.Path, short(c.Before), short(c.After))
-		}
-		if f := item.Fires; f != nil {
-			a.Say("    next fires: %s → %s", stamps(f.Before), stamps(f.After))
-		}
-		for _, w := range item.Warnings {
-			a.Say("    warning: %s", output.Clean(w.Text))
-		}
-		if item.Error != "" {
-			a.Say("    not written: %s", output.Clean(item.Error))
-		}
+func tell(a *cli.App, d documents, plan apiclient.Plan) {
+	for i := range plan.Items {
+		tellItem(a, d, &plan.Items[i])
 	}
 	a.Say("+%d ~%d -%d =%d", plan.Create, plan.Update, plan.Delete, plan.Same)
 	if plan.Join > 0 {
@@ -326,6 +290,34 @@ func tell(a *cli.App, plan apiclient.Plan) {
 	}
 	if plan.Left > 0 {
 		a.Say("%d documents of the set are in no file and stay. --prune deletes them, at most 1000 at once.", plan.Left)
+	}
+}
+
+var signs = map[string]string{"create": "+", "update": "~", "same": "=", "delete": "-"}
+
+func tellItem(a *cli.App, d documents, item *apiclient.PlanItem) {
+	if item.Action == "same" && item.Error == "" && item.Fires == nil {
+		return
+	}
+	a.Say("%s %s %s", signs[item.Action], item.Kind, output.Clean(item.Name))
+	for _, c := range item.Changes {
+		a.Say("    %s: %s → %s", c.Path, short(c.Before), short(c.After))
+	}
+	if f := item.Fires; f != nil {
+		what := "next fires"
+		if f.Paused {
+			what = "it is paused, and fires only after a resume"
+		}
+		a.Say("    %s: %s → %s", what, stamps(f.Before), stamps(f.After))
+	}
+	for _, w := range item.Warnings {
+		a.Say("    warning: %s", output.Clean(w.Text))
+	}
+	if item.Error != "" {
+		a.Say("    not written: %s", output.Clean(item.Error))
+		if at := d.of(item); at != "" {
+			a.Say("    at %s", output.Clean(at))
+		}
 	}
 }
 

@@ -18,6 +18,9 @@ func exportCommand(a *cli.App) *cobra.Command {
 	var declared, whole, all bool
 	cmd := &cobra.Command{
 		Use: "export [KIND…]", Short: "Write all documents as YAML that apply takes", Args: cobra.ArbitraryArgs,
+		Long: `Writes the jobs, calendars, executors and other documents of the tenant as YAML, for a
+repository or another server. KIND is a kind as in the documents, such as Job. Secrets are
+written as fingerprints: an apply to the same server keeps them.`,
 		Example: "  carillon export > shop.yaml\n  carillon export --all-tenants > cluster.yaml\n  carillon export Calendar Job | carillon apply -f - --context staging",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
 			var documents []json.RawMessage
@@ -41,7 +44,7 @@ func exportCommand(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&whole, "whole", false, "also the tenant itself (quotas, limit, retention), its members, and the cells")
 	cmd.Flags().BoolVar(&all, "all-tenants", false, "the whole cluster: all tenants with their settings and members, as a platform administrator")
-	cmd.Flags().BoolVar(&declared, "declared", false, "also jobs that the code of an application decides about")
+	cmd.Flags().BoolVar(&declared, "declared", false, "also jobs that the code of an application declares")
 	return cmd
 }
 

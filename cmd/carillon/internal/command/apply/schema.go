@@ -1,9 +1,7 @@
 package apply
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,16 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/internal/document"
 )
-
-// anyKind is the file of the schema that picks the schema of a document by its kind.
-const anyKind = "document.json"
 
 func schemaCommand(a *cli.App) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use: "schema [KIND]", Short: "Write the JSON schema of a kind of documents, for editors", Args: cobra.MaximumNArgs(1),
-		Example: "  carillon schema Job > job.json\n  carillon schema --dir schemas\n\nA file of documents begins with this line then:\n  # yaml-language-server: $schema=schemas/" + anyKind,
+		Example: "  carillon schema Job > job.json\n  carillon schema --dir schemas\n\nA file of documents begins with this line then:\n  # yaml-language-server: $schema=schemas/" + document.AnyKind,
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
 			if (dir == "") == (len(args) == 0) {
 				return cli.Usagef("name a kind, or a folder for the schemas of all kinds with --dir")
@@ -35,7 +31,7 @@ func schemaCommand(a *cli.App) *cobra.Command {
 			return err
 		}),
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "write the schemas of all kinds into this folder, each as KIND.json, and "+anyKind+" for all of them")
+	cmd.Flags().StringVar(&dir, "dir", "", "write the schemas of all kinds into this folder, each as KIND.json, and "+document.AnyKind+" for all of them")
 	return cmd
 }
 
@@ -44,9 +40,7 @@ func schemaOf(ctx context.Context, s *cli.Session, kind string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	err = json.Indent(&out, answer.Raw, "", "  ")
-	return append(out.Bytes(), '\n'), err
+	return document.SchemaFile(answer.Raw)
 }
 
 func writeSchemas(ctx context.Context, a *cli.App, s *cli.Session, dir string) error {
@@ -57,7 +51,7 @@ func writeSchemas(ctx context.Context, a *cli.App, s *cli.Session, dir string) e
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
-	names, choices := []string{}, []any{}
+	names := []string{}
 	for _, k := range kinds.Value.Items {
 		raw, err := schemaOf(ctx, s, k.Name)
 		if err != nil {
@@ -67,20 +61,14 @@ func writeSchemas(ctx context.Context, a *cli.App, s *cli.Session, dir string) e
 			return err
 		}
 		names = append(names, k.Name)
-		choices = append(choices, map[string]any{
-			"if": map[string]any{"properties": map[string]any{"kind": map[string]any{"const": k.Name}}}, "then": map[string]any{"$ref": k.Name + ".json"},
-		})
 	}
-	raw, err := json.MarshalIndent(map[string]any{
-		"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "required": []string{"kind"},
-		"properties": map[string]any{"kind": map[string]any{"enum": names}}, "allOf": choices,
-	}, "", "  ")
+	raw, err := document.AnyKindSchema(names)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, anyKind), append(raw, '\n'), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, document.AnyKind), raw, 0o600); err != nil {
 		return err
 	}
-	a.Say("%s", fmt.Sprintf("%d schemas are in %s. A file of documents begins with: # yaml-language-server: $schema=%s", len(names), dir, filepath.Join(dir, anyKind)))
+	a.Say("%s", fmt.Sprintf("%d schemas are in %s. A file of documents begins with: # yaml-language-server: $schema=%s", len(names), dir, filepath.Join(dir, document.AnyKind)))
 	return nil
 }

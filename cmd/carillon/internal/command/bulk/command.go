@@ -14,7 +14,7 @@ import (
 // selectors.
 func Command(a *cli.App) *cobra.Command {
 	a.Extend(func(find func(...string) *cobra.Command) { extend(a, find) })
-	return a.ServerFlags(cli.Group("bulk", "Look at operations on many jobs or runs, end and repeat them",
+	group := cli.Group("bulk", "Look at operations on many jobs or runs, end and repeat them",
 		"  carillon bulk list\n  carillon bulk get 7301",
 		list(a), get(a),
 		one(a, "cancel OPERATION", "End an operation; what is done stays", "  carillon bulk cancel 7301", func(cmd *cobra.Command, s *cli.Session, id string) error {
@@ -27,7 +27,12 @@ func Command(a *cli.App) *cobra.Command {
 				return err
 			}
 			return await(cmd.Context(), a, s, o.Value)
-		})))
+		}))
+	group.Long = `Shows bulk operations. A command on many items makes one, for example
+carillon job pause --label team=pay, or carillon run retry --state failed --since 24h.
+The commands with selections are: job pause, resume, run, delete, label, set-owner, and
+run retry and cancel. An operation goes on when its command ends.`
+	return a.ServerFlags(group)
 }
 
 func one(a *cli.App, use, short, example string, do func(*cobra.Command, *cli.Session, string) error) *cobra.Command {
@@ -47,6 +52,7 @@ var view = output.View[apiclient.BulkOperation]{
 		{Title: "DONE", Value: func(o apiclient.BulkOperation) string { return cli.Number(o.Done) }, Right: true},
 		{Title: "SKIPPED", Value: func(o apiclient.BulkOperation) string { return cli.Number(o.Skipped) }, Right: true},
 		{Title: "FAILED", Value: func(o apiclient.BulkOperation) string { return cli.Number(o.Failed) }, Right: true},
+		{Title: "BEGINS", Value: func(o apiclient.BulkOperation) string { return cli.StampOrEmpty(o.StartsAt) }, Drop: 4},
 		{Title: "ASKED FOR", Value: func(o apiclient.BulkOperation) string { return cli.StampOrEmpty(o.CreatedAt) }, Drop: 2},
 		{Title: "BY", Value: func(o apiclient.BulkOperation) string { return o.CreatedBy }, Drop: 1},
 		{Title: "NOTE", Value: func(o apiclient.BulkOperation) string { return cli.FirstLine(o.Note) }, Drop: 3},
@@ -90,7 +96,7 @@ func get(a *cli.App) *cobra.Command {
 			v := o.Value
 			err = s.Fields("Id", v.ID, "Action", v.Action, "State", v.State, "Message", v.Message,
 				"Items", fmt.Sprintf("%d: %d done, %d skipped, %d failed", v.Total, v.Done, v.Skipped, v.Failed), "Retry of", v.RetryOf,
-				"Note", v.Note, "Asked for", cli.StampOrEmpty(v.CreatedAt), "By", v.CreatedBy, "Ended", cli.StampOrEmpty(v.FinishedAt))
+				"Note", v.Note, "Begins", cli.StampOrEmpty(v.StartsAt), "Until", cli.StampOrEmpty(v.Until), "Resumed by", v.ResumedBy, "Asked for", cli.StampOrEmpty(v.CreatedAt), "By", v.CreatedBy, "Ended", cli.StampOrEmpty(v.FinishedAt))
 			if err != nil || v.Skipped+v.Failed == 0 {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,17 +19,18 @@ type many struct {
 	action string
 	// taken are flags of the command for one item that count for a selection, too.
 	taken []string
-	// chooses are flags of also that are a condition by themselves.
-	chooses []string
+	// chooses are flags of also that are a condition by themselves. together are flags of also
+	// with which jobs that are named are one selection, too.
+	chooses, together []string
 	// also adds flags, and returns how they change the request.
-	also func(*cobra.Command) func(*apiclient.BulkRequest)
+	also func(*cli.App, *cobra.Command) func(*apiclient.BulkRequest) error
 }
 
 // extend lets commands of jobs and runs take a selection, or several names.
 func extend(a *cli.App, find func(path ...string) *cobra.Command) {
 	jobs := find("job")
 	for _, m := range []many{
-		{action: "pause", taken: []string{"note"}},
+		{action: "pause", taken: []string{"note"}, also: pauseFlags, together: []string{"for", "until"}},
 		{action: "resume", taken: []string{"mine"}, also: resumeFlags, chooses: []string{"paused-by"}},
 		{action: "run", taken: []string{"note", "during-maintenance"}},
 		{action: "delete"},
@@ -42,12 +44,41 @@ func extend(a *cli.App, find func(path ...string) *cobra.Command) {
 }
 
 // resumeFlags are those of a selection. Without them it is of the caller's pauses.
-func resumeFlags(cmd *cobra.Command) func(*apiclient.BulkRequest) {
+func resumeFlags(_ *cli.App, cmd *cobra.Command) func(*apiclient.BulkRequest) error {
 	var all bool
 	var pausedBy string
 	cmd.Flags().BoolVar(&all, "all", false, "of a selection: also jobs that others have paused (default: only those that you have)")
 	cmd.Flags().StringVar(&pausedBy, "paused-by", "", "of a selection: jobs that this operation has paused (carillon bulk list)")
-	return func(r *apiclient.BulkRequest) { r.All, r.PausedBy = all, pausedBy }
+	return func(r *apiclient.BulkRequest) error {
+		r.All, r.PausedBy = all, pausedBy
+		return nil
+	}
+}
+
+// pauseFlags give a pause an end.
+func pauseFlags(a *cli.App, cmd *cobra.Command) func(*apiclient.BulkRequest) error {
+	var span time.Duration
+	var until string
+	cmd.Flags().DurationVar(&span, "for", 0, "resume the jobs after this span, such as 2h (default: they stay paused)")
+	cmd.Flags().StringVar(&until, "until", "", "resume the jobs at this instant: RFC 3339, or a time such as 06:00 or 'tomorrow 06:00'")
+	return func(r *apiclient.BulkRequest) error {
+		switch {
+		case span < 0 || cmd.Flags().Changed("for") && span == 0:
+			return cli.Usagef("--for must be a span such as 2h")
+		case span > 0 && until != "":
+			return cli.Usagef("give --for or --until, not both")
+		case span > 0:
+			at := a.Now().Add(span)
+			r.Until = &at
+		case until != "":
+			at, err := a.InstantAfter("--until", until, a.Now())
+			if err != nil {
+				return err
+			}
+			r.Until = &at
+		}
+		return nil
+	}
 }
 
 func (m *many) extend(a *cli.App, cmd *cobra.Command, runs bool) {
@@ -58,9 +89,9 @@ func (m *many) extend(a *cli.App, cmd *cobra.Command, runs bool) {
 	own.VisitAll(func(f *pflag.Flag) { mine[f.Name] = true })
 	c.add(a, cmd, runs)
 	c.flags = append(c.flags, m.chooses...)
-	change := func(*apiclient.BulkRequest) {}
+	change := func(*apiclient.BulkRequest) error { return nil }
 	if m.also != nil {
-		change = m.also(cmd)
+		change = m.also(a, cmd)
 	}
 	if !takesMany {
 		cmd.Use += "..."
@@ -68,7 +99,7 @@ func (m *many) extend(a *cli.App, cmd *cobra.Command, runs bool) {
 	cmd.Example += fmt.Sprintf("\n  carillon %s --label team=pay", cmd.CommandPath())
 	cmd.Args = c.args
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if !c.used(cmd) {
+		if !c.used(cmd) && !slices.ContainsFunc(m.together, cmd.Flags().Changed) {
 			if takesMany {
 				return alone(cmd, args)
 			}
@@ -84,6 +115,9 @@ func (m *many) extend(a *cli.App, cmd *cobra.Command, runs bool) {
 			return err
 		}
 		filter, err := c.resolve(a, cmd, s)
+		if err == nil {
+			filter.Ids, err = idsOf(cmd, s, args)
+		}
 		if err != nil {
 			return err
 		}
@@ -96,8 +130,10 @@ func (m *many) extend(a *cli.App, cmd *cobra.Command, runs bool) {
 		if f := cmd.Flags().Lookup("during-maintenance"); f != nil {
 			r.DuringMaintenance = f.Value.String() == "true"
 		}
-		change(&r)
-		return ask(cmd.Context(), a, s, r, cmd.Flags().Changed("yes"))
+		if err := change(&r); err != nil {
+			return err
+		}
+		return ask(cmd.Context(), a, s, r, cmd.Flags().Changed("yes") || len(args) > 0)
 	}
 }
 
@@ -173,11 +209,7 @@ func edit(a *cli.App, cmd *cobra.Command, read func(word string) (apiclient.Bulk
 		}
 		filter, err := c.resolve(a, cmd, s)
 		var failed error
-		for _, word := range args[1:] {
-			job, not := cli.FindJob(cmd.Context(), s, word)
-			failed = errors.Join(failed, not)
-			filter.Ids = append(filter.Ids, job.Value.ID)
-		}
+		filter.Ids, failed = idsOf(cmd, s, args[1:])
 		if err = errors.Join(err, failed); err != nil {
 			return err
 		}
@@ -185,4 +217,14 @@ func edit(a *cli.App, cmd *cobra.Command, read func(word string) (apiclient.Bulk
 		return ask(cmd.Context(), a, s, r, c.yes || len(args) > 1)
 	})
 	return cmd
+}
+
+// idsOf finds jobs by their names or ids. All that are not found are told.
+func idsOf(cmd *cobra.Command, s *cli.Session, words []string) (ids []string, failed error) {
+	for _, word := range words {
+		job, err := cli.FindJob(cmd.Context(), s, word)
+		failed = errors.Join(failed, err)
+		ids = append(ids, job.Value.ID)
+	}
+	return ids, failed
 }

@@ -106,6 +106,9 @@ func await(ctx context.Context, a *cli.App, s *cli.Session, o apiclient.BulkOper
 	if o.Skipped > 0 {
 		a.Say("%d were skipped: carillon bulk get %s", o.Skipped, o.ID)
 	}
+	if o.Until != nil {
+		a.Say("The jobs are resumed at %s. To keep them paused: carillon bulk cancel %s", output.Stamp(*o.Until), o.ResumedBy)
+	}
 	end, err := s.GetBulk(ctx, o.ID)
 	if err := cli.PrintOne(s, view, end, err); err != nil {
 		return err

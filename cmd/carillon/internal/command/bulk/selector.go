@@ -24,7 +24,9 @@ func (c *selector) add(a *cli.App, cmd *cobra.Command, runs bool) {
 		flags.StringVarP(to, name, short, "", usage)
 		c.flags = append(c.flags, name)
 	}
-	text(&c.filter.Label, "label", "l", "all with this label of their job, key or key=value")
+	cli.LabelFlag(cmd, &c.filter.Label, "all with these labels of their job")
+	c.flags = append(c.flags, "label")
+	cli.NameField(cmd, "body.filter.label", "--label")
 	text(&c.executor, "executor", "", "all of this executor, by name or id")
 	text(&c.filter.Owner, "owner", "", "all with this part of the name or address of their job's owner")
 	text(&c.filter.Name, "name", "", "all whose job's name is like this; * stands for any text")

@@ -31,6 +31,24 @@ func ChoicesFlag(cmd *cobra.Command, to *string, name string, values []string, u
 	addChoice(cmd, &choice{to: to, values: values, many: true}, name, usage)
 }
 
+// LabelFlag adds --label, -l: conditions on labels. A second flag adds a condition.
+func LabelFlag(cmd *cobra.Command, to *string, usage string) {
+	cmd.Flags().VarP((*labels)(to), "label", "l", usage+": key, key=value, or terms such as team=pay,tier in (gold, silver),env!=test")
+}
+
+type labels string
+
+func (l *labels) String() string { return string(*l) }
+func (l *labels) Type() string   { return "string" }
+
+func (l *labels) Set(text string) error {
+	if *l != "" {
+		text = string(*l) + "," + text
+	}
+	*l = labels(text)
+	return nil
+}
+
 func addChoice(cmd *cobra.Command, c *choice, name, usage string) {
 	cmd.Flags().Var(c, name, usage)
 	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(c.values, cobra.ShellCompDirectiveNoFileComp))

@@ -133,7 +133,7 @@ func tellProblem(b *strings.Builder, p *apiclient.Problem) {
 		}
 		var text string
 		isText := json.Unmarshal(item.Value, &text) == nil
-		if at := item.Position; at != nil && isText && *at >= 0 && *at <= int64(len(text)) {
+		if at := item.Position; at != nil && isText && text != "" && *at >= 0 && *at <= int64(len(text)) {
 			b.WriteString(caret(text, int(*at), int(max(item.Length, 1))))
 		}
 		if item.Hint != "" {

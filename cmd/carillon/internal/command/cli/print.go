@@ -70,6 +70,53 @@ func (a *App) InstantBefore(flag, text string) (string, error) {
 	return output.Stamp(t), nil
 }
 
+// InstantAfter reads an instant, a span after now, or a time of day in the local zone. A time such
+// as 02:00 is the next one behind after. The forms "today 02:00", "tomorrow 02:00" and
+// "2026-12-24 02:00" name the day.
+func (a *App) InstantAfter(flag, text string, after time.Time) (time.Time, error) {
+	day, clock, named := strings.Cut(text, " ")
+	if !named {
+		day, clock = "", text
+	}
+	if of, err := time.Parse("15:04", clock); err == nil {
+		on := after
+		switch strings.ToLower(day) {
+		case "":
+		case "today":
+			on = a.Now()
+		case "tomorrow":
+			on = a.Now().AddDate(0, 0, 1)
+		default:
+			if on, err = time.ParseInLocation(time.DateOnly, day, after.Location()); err != nil {
+				return time.Time{}, notAhead(flag, text)
+			}
+		}
+		year, month, date := on.Date()
+		at := time.Date(year, month, date, of.Hour(), of.Minute(), 0, 0, on.Location())
+		if day == "" && !at.After(after) {
+			at = time.Date(year, month, date+1, of.Hour(), of.Minute(), 0, 0, on.Location())
+		}
+		return at, nil
+	}
+	if days, is := strings.CutSuffix(text, "d"); is {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
+			return a.Now().AddDate(0, 0, min(n, 36500)), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return a.Now().Add(d), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, notAhead(flag, text)
+	}
+	return at, nil
+}
+
+func notAhead(flag, text string) error {
+	return Usagef("%s %q is no instant: write 2026-11-21T04:00:00Z, a span such as 2h or 1d, 02:00, 'tomorrow 02:00' or '2026-12-24 02:00'", flag, text)
+}
+
 // StampOrEmpty writes an instant that may not be there.
 func StampOrEmpty(t *time.Time) string {
 	if t == nil {

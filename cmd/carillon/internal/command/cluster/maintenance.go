@@ -79,9 +79,9 @@ told of runs that were not started because of it.`,
 				return cli.Usagef("give --for or --until, not both")
 			}
 			if until != "" {
-				at, err := time.Parse(time.RFC3339, until)
+				at, err := a.InstantAfter("--until", until, a.Now())
 				if err != nil {
-					return cli.Usagef("--until %q is no instant such as 2026-11-21T04:00:00Z", until)
+					return err
 				}
 				r.Until = &at
 			}
@@ -104,7 +104,7 @@ told of runs that were not started because of it.`,
 	cli.ChoiceFlag(cmd, &r.Mode, "mode", "wait", modes, cli.OrList(modes))
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "what for; shown on every page of the console")
 	cmd.Flags().DurationVar(&span, "for", 0, "end it after this span, such as 2h (default: when it is switched off)")
-	cmd.Flags().StringVar(&until, "until", "", "end it at this instant, RFC 3339")
+	cmd.Flags().StringVar(&until, "until", "", "end it at this instant: RFC 3339, or a time such as 06:00 or 'tomorrow 06:00'")
 	return cmd
 }
 

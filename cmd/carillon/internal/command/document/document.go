@@ -170,6 +170,7 @@ func (k Kind) apply(a *cli.App) *cobra.Command {
 	files := make([]string, len(k.Secrets))
 	cmd := &cobra.Command{
 		Use: "apply -f FILE", Short: "Create a " + k.Noun + " from a file, or replace the one of that name", Args: cobra.NoArgs,
+		Long:    "Creates the " + k.Noun + " of a file, or replaces the one of that name, without a question. The fields are\nthose that \"get -o yaml\" writes. carillon apply writes documents of several kinds, and shows what it\nchanges first.",
 		Example: "  carillon " + k.command() + " apply -f " + k.Noun + ".yaml",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			if file == "" {
@@ -281,24 +282,69 @@ func (k Kind) restore(a *cli.App) *cobra.Command {
 }
 
 func (k Kind) versions(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "versions " + strings.ToUpper(k.Noun), Short: "List the versions of a " + k.Noun + ", newest first", Args: cobra.ExactArgs(1),
-		Example: "  carillon " + k.command() + " versions NAME",
-		RunE: cli.About(a, k.Find, func(cmd *cobra.Command, s *cli.Session, d Document, _ []string) error {
-			list, err := k.Of(s).Versions(cmd.Context(), d.Value.ID)
-			columns := []output.Column[apiclient.Document]{
-				{Title: "VERSION", Value: func(v apiclient.Document) string { return cli.Number(v.Version) }, Right: true},
-				{Title: "CREATED", Value: func(v apiclient.Document) string { return output.Stamp(v.CreatedAt) }},
-				{Title: "BY", Value: func(v apiclient.Document) string { return v.CreatedBy }},
+	var diff bool
+	cmd := &cobra.Command{
+		Use: "versions " + strings.ToUpper(k.Noun) + " [VERSION]", Short: "List the versions of a " + k.Noun + ", newest first, or show one", Args: cobra.RangeArgs(1, 2),
+		Long:    "Lists the versions, the newest first. With the number of a version it shows that one, all of it with\n-o yaml. With --diff it shows the values before and after the version, or after the newest one.",
+		Example: "  carillon " + k.command() + " versions NAME\n  carillon " + k.command() + " versions NAME 3 -o yaml\n  carillon " + k.command() + " versions NAME 3 --diff",
+		RunE: cli.About(a, k.Find, func(cmd *cobra.Command, s *cli.Session, d Document, args []string) (err error) {
+			number := d.Value.Version
+			if len(args) == 2 {
+				if number, err = ReadVersion(args[1]); err != nil {
+					return err
+				}
 			}
-			if k.Note != "" {
-				columns = append(columns, output.Column[apiclient.Document]{
-					Title: strings.ToUpper(k.Note), Value: func(v apiclient.Document) string { return cli.FirstLine(Shown(v.Spec[k.Note])) },
-				})
+			switch {
+			case diff:
+				return k.difference(cmd.Context(), a, s, d.Value.ID, number)
+			case len(args) == 2:
+				one, err := k.Of(s).Version(cmd.Context(), d.Value.ID, number)
+				if err != nil {
+					return err
+				}
+				return output.One(s.Printer, k.View(a.Now()), one)
 			}
-			return cli.PrintList(a, s, output.View[apiclient.Document]{Name: func(v apiclient.Document) string { return cli.Number(v.Version) }, Columns: columns}, list, err, "")
+			return k.listVersions(cmd.Context(), a, s, d.Value.ID)
 		}),
 	}
+	cmd.Flags().BoolVar(&diff, "diff", false, "show the values before and after the version")
+	return cmd
+}
+
+func (k Kind) listVersions(ctx context.Context, a *cli.App, s *cli.Session, id string) error {
+	list, err := k.Of(s).Versions(ctx, id)
+	columns := []output.Column[apiclient.Document]{
+		{Title: "VERSION", Value: func(v apiclient.Document) string { return cli.Number(v.Version) }, Right: true},
+		{Title: "CREATED", Value: func(v apiclient.Document) string { return output.Stamp(v.CreatedAt) }},
+		{Title: "BY", Value: func(v apiclient.Document) string { return v.CreatedBy }},
+	}
+	if k.Note != "" {
+		columns = append(columns, output.Column[apiclient.Document]{
+			Title: strings.ToUpper(k.Note), Value: func(v apiclient.Document) string { return cli.FirstLine(Shown(v.Spec[k.Note])) },
+		})
+	}
+	return cli.PrintList(a, s, output.View[apiclient.Document]{Name: func(v apiclient.Document) string { return cli.Number(v.Version) }, Columns: columns}, list, err, "")
+}
+
+// difference shows what a version changed.
+func (k Kind) difference(ctx context.Context, a *cli.App, s *cli.Session, id string, number int64) error {
+	if number == 1 {
+		return cli.Usagef("there is no version before version 1")
+	}
+	var sides [2]Side
+	for i := range sides {
+		at := number - 1 + int64(i)
+		v, err := k.Of(s).Version(ctx, id, at)
+		if err != nil {
+			return err
+		}
+		var parts struct{ Spec json.RawMessage }
+		if err := json.Unmarshal(v.Raw, &parts); err != nil {
+			return fmt.Errorf("read version %d: %w", at, err)
+		}
+		sides[i] = Side{Number: at, At: v.Value.CreatedAt, By: v.Value.CreatedBy, Spec: parts.Spec}
+	}
+	return PrintChanges(a, s, "Version", sides[0], sides[1])
 }
 
 // ReadVersion reads a number of a version.

@@ -18,7 +18,7 @@ func jobPause(a *cli.App) *cobra.Command {
 	var note string
 	cmd := &cobra.Command{
 		Use: "pause JOB...", Short: "Stop a job's schedule", Long: pauseHelp, Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.CompleteJobs,
-		Example: "  carillon job pause close-day --note 'ledger is being moved'\n  carillon job list -o name -l team=pay | xargs carillon job pause --note audit",
+		Example: "  carillon job pause close-day --note 'ledger is being moved'\n  carillon job list -o name -l team=pay | xargs carillon job pause --note audit\n  carillon job pause close-day --for 2h --note 'ledger is being moved'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return eachJob(a, cmd, args, func(s *cli.Session, j apiclient.Job) (apiclient.Doc[apiclient.Job], error) {
 				if j.PausedBy != "" {
@@ -35,8 +35,11 @@ func jobPause(a *cli.App) *cobra.Command {
 const pauseHelp = `Stop a job's schedule until it is resumed. A job that somebody has paused already
 keeps that pause: who, when and why.
 
-To stop many jobs for a while, use carillon maintenance: it stops a tenant or an
-executor at once, ends by itself, and does not touch the pauses of jobs.`
+With --for or --until a bulk operation resumes the jobs by itself. It waits until then
+(carillon bulk list), and leaves jobs alone that were resumed or paused anew meanwhile.
+
+To stop a whole tenant or executor for a while, use carillon maintenance: it does not
+touch the pauses of jobs.`
 
 const resumeHelp = `Start a job's schedule again, with the first fire time from now. With --mine a
 job that somebody else paused stays paused.

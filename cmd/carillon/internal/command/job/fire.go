@@ -3,7 +3,6 @@ package job
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,9 +37,11 @@ func jobFires(a *cli.App) *cobra.Command {
 		Use: "fires", Short: "Count the fire times of all jobs, and name the jobs that fire first", Args: cobra.NoArgs,
 		Long: `Counts the fire times of enabled jobs by their present schedules, without those that
 calendars exclude. --from and --to are instants (RFC 3339), spans from now such as 2h
-or 1d, or times of day here such as 02:00: the next one from now, and for --to the
-next one after --from. Buckets without a fire are left out, except with -o json or yaml.`,
-		Example: "  carillon job fires --from 02:00 --to 03:00\n  carillon job fires --to 7d --bucket 1h --executor shop\n  carillon job fires --from 2026-12-01T02:00:00Z --to 2026-12-01T03:00:00Z --bucket 1m",
+or 1d, or times of day here. 02:00 is the next one from now, and for --to the next one
+after --from. 'tomorrow 02:00' and '2026-12-24 02:00' name the day, too. The last line of
+the answer says which days were counted. Buckets without a fire are left out, except
+with -o json or yaml.`,
+		Example: "  carillon job fires --from 02:00 --to 03:00\n  carillon job fires --from 'tomorrow 02:00' --to 03:00\n  carillon job fires --to 7d --bucket 1h --executor shop\n  carillon job fires --from 2026-12-01T02:00:00Z --to 2026-12-01T03:00:00Z --bucket 1m",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			begin := a.Now()
 			for _, given := range []struct {
@@ -50,7 +51,7 @@ next one after --from. Buckets without a fire are left out, except with -o json 
 				if given.text == "" {
 					continue
 				}
-				at, err := instantAfter(given.flag, given.text, a.Now(), begin)
+				at, err := a.InstantAfter(given.flag, given.text, begin)
 				if err != nil {
 					return err
 				}
@@ -70,33 +71,9 @@ next one after --from. Buckets without a fire are left out, except with -o json 
 	flags.Int64VarP(&p.Limit, "limit", "n", 0, "how many jobs are named, up to 200 (default 50)")
 	flags.StringVarP(&p.Q, "query", "q", "", "part of name or description")
 	flags.StringVar(&p.Executor, "executor", "", "executor by name")
-	flags.StringVarP(&p.Label, "label", "l", "", "label as key or key=value")
+	cli.LabelFlag(cmd, &p.Label, "labels of the job")
 	flags.StringVar(&p.Owner, "owner", "", "part of the owner's name or address")
 	return cmd
-}
-
-// instantAfter reads an instant, a span after now, or a time of day after another instant.
-func instantAfter(flag, text string, now, after time.Time) (time.Time, error) {
-	if clock, err := time.Parse("15:04", text); err == nil {
-		year, month, day := after.Date()
-		at := time.Date(year, month, day, clock.Hour(), clock.Minute(), 0, 0, after.Location())
-		if !at.After(after) {
-			at = time.Date(year, month, day+1, clock.Hour(), clock.Minute(), 0, 0, after.Location())
-		}
-		return at, nil
-	}
-	var days int
-	if n, err := fmt.Sscanf(text, "%dd", &days); n == 1 && err == nil && strings.HasSuffix(text, "d") && days >= 0 {
-		return now.AddDate(0, 0, min(days, 36500)), nil
-	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return now.Add(d), nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return at, cli.Usagef("%s %q is no instant such as 2026-11-21T04:00:00Z, span such as 2h or 1d, or time such as 02:00", flag, text)
-	}
-	return at, nil
 }
 
 func printFires(a *cli.App, s *cli.Session, f *apiclient.Fires) error {

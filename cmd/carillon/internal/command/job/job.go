@@ -19,7 +19,7 @@ func Command(a *cli.App) *cobra.Command {
 	return a.ServerFlags(cli.Group("job", "Look at jobs, change, start and stop them",
 		"  carillon job list\n  carillon job run close-day --follow",
 		jobList(a), jobGet(a), jobCreate(a), jobEdit(a), run.JobRun(a),
-		jobPause(a), jobResume(a), jobDelete(a), jobNext(a), jobFires(a), jobClashes(a), jobBackfill(a), run.JobExplain(a), run.JobOverdue(a), jobEvents(a), jobGiveBack(a), jobTryCallback(a), proposalCommand(a)))
+		jobPause(a), jobResume(a), jobDelete(a), jobNext(a), jobFires(a), jobClashes(a), jobBackfill(a), run.JobExplain(a), run.JobOverdue(a), jobEvents(a), jobRevisions(a), jobGiveBack(a), jobTryCallback(a), proposalCommand(a)))
 }
 
 // jobView shows jobs; now makes times relative.
@@ -164,7 +164,7 @@ func jobList(a *cli.App) *cobra.Command {
 	cli.ChoiceFlag(cmd, &f.State, "state", "", []string{"enabled", "paused"}, "enabled or paused")
 	cli.ChoiceFlag(cmd, &f.Kind, "kind", "", []string{"job", "call", "callback", "all"}, "job, call, callback or all (default job)")
 	flags.BoolVar(&f.NeverFires, "never-fires", false, "only enabled jobs whose schedule has no fire left")
-	flags.StringVarP(&f.Label, "label", "l", "", "label as key or key=value")
+	cli.LabelFlag(cmd, &f.Label, "labels of the job")
 	flags.StringVar(&f.Owner, "owner", "", "part of the owner's name or address")
 	cli.ChoiceFlag(cmd, &f.Sort, "sort", "", []string{"name", "nextFireAt", "updatedAt"}, "name, nextFireAt or updatedAt")
 	flags.IntVarP(&limit, "limit", "n", 0, "at most this many (0 = all)")
@@ -224,10 +224,18 @@ func declaredCell(d *apiclient.Declared) string {
 
 func jobNext(a *cli.App) *cobra.Command {
 	var params apiclient.NextFiresParams
+	var from string
 	cmd := &cobra.Command{
 		Use: "next JOB", Short: "Show a job's next fire times", Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteJobs,
-		Example: "  carillon job next close-day\n  carillon job next close-day -n 3 --from 2027-01-01T00:00:00Z",
+		Example: "  carillon job next close-day\n  carillon job next close-day -n 3 --from 'tomorrow 02:00'",
 		RunE: cli.About(a, cli.FindJob, func(cmd *cobra.Command, s *cli.Session, job apiclient.Doc[apiclient.Job], _ []string) error {
+			if from != "" {
+				at, err := a.InstantAfter("--from", from, a.Now())
+				if err != nil {
+					return err
+				}
+				params.From = output.Stamp(at)
+			}
 			fires, err := s.NextFires(cmd.Context(), job.Value.ID, params)
 			if done, err := cli.PrintMachine(s, fires, err); done {
 				return err
@@ -239,7 +247,7 @@ func jobNext(a *cli.App) *cobra.Command {
 		}),
 	}
 	cmd.Flags().Int64VarP(&params.N, "count", "n", 10, "how many, 1 to 100")
-	cmd.Flags().StringVar(&params.From, "from", "", "after this instant, RFC 3339 (default: now)")
+	cmd.Flags().StringVar(&from, "from", "", "after this instant: RFC 3339, a span from now, or a time such as 'tomorrow 02:00' (default: now)")
 	cmd.Flags().BoolVar(&params.Clashes, "clashes", false, "count the other jobs that fire together with it, at the first 20")
 	return cmd
 }

@@ -96,9 +96,13 @@ func jobCreate(a *cli.App) *cobra.Command {
 	var allow apiclient.CreateJobParams
 	cmd := &cobra.Command{
 		Use: "create -f FILE", Short: "Create a job, or many, from a YAML or JSON file", Args: cobra.NoArgs,
-		Long: `Creates the job of a file, or many: a list of jobs, or several YAML documents.
-Many are sent a thousand at a time. What can be created is created; each job that is
-refused is told, and the first one's reason gives the exit code.`,
+		Long: `Creates the job of a file, or many: a list of jobs, or several YAML documents. The fields
+are those that "carillon job get JOB -o yaml" writes. Jobs that are refused do not keep
+the others from being created. Each is told with its reason, and the reason of the first
+one gives the exit code.
+
+A job that exists already is refused. To create and change jobs with the same file, write
+them as documents: carillon apply, carillon export Job.`,
 		Example: "  carillon job create -f close-day.yaml\n" +
 			"  echo '{name: hello, executor: {name: shop}, handler: hello, schedule: {kind: none}}' | carillon job create -f -",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {

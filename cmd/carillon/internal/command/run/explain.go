@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ func JobExplain(a *cli.App) *cobra.Command {
 	var lang, at string
 	cmd := &cobra.Command{
 		Use: "explain JOB [--at INSTANT]", Short: "Say why a job did or did not run at an instant",
-		Long: "Says why a job did or did not run at a fire time. Without --at it is the newest run, or the next\nfire time of a job that has none. A clock time such as 02:00 is the last one that has passed\nin the zone of the job's schedule, '2026-11-21 02:00' one of that day.",
+		Long: "Says why a job did or did not run at a fire time. Without --at it is the newest run, or the next\nfire time of a job that has none. Of a paused job it is the pause. A clock time such as 02:00 is\nthe last one that has passed in the zone of the job's schedule, '2026-11-21 02:00' one of that day.",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteJobs,
 		Example: "  carillon job explain close-day\n  carillon job explain close-day --at 02:00\n  carillon job explain close-day --at 2026-11-21T02:00:00+08:00",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
@@ -49,6 +50,10 @@ func JobExplain(a *cli.App) *cobra.Command {
 				if asked, err = fireTime(at, job.Value.Schedule.Zone, time.Now()); err != nil {
 					return err
 				}
+			case job.Value.State == "paused":
+				return explainPaused(cmd, a, s, job.Value, lang)
+			case job.Value.State == "paused":
+				return explainPaused(cmd, a, s, job.Value, lang)
 			case job.Value.LastRun != nil:
 				doc, err := s.ExplainRun(cmd.Context(), job.Value.LastRun.ID)
 				if err != nil {
@@ -70,6 +75,44 @@ func JobExplain(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&at, "at", "", "the fire time asked about: RFC 3339, a clock time such as 02:00, or a day and a clock time")
 	a.LanguageFlag(cmd, &lang)
 	return cmd
+}
+
+// explainPaused explains the next fire time that the pause of a job keeps from running. A job
+// without one has the facts of the pause, and its newest run.
+func explainPaused(cmd *cobra.Command, a *cli.App, s *cli.Session, job apiclient.Job, lang string) error {
+	next, err := s.NextFires(cmd.Context(), job.ID, apiclient.NextFiresParams{})
+	if err != nil {
+		return err
+	}
+	if at := slices.IndexFunc(next.Value.Fires, func(f apiclient.Fire) bool { return f.Excluded == "" }); at >= 0 {
+		doc, err := s.ExplainFire(cmd.Context(), job.ID, apiclient.ExplainFireParams{At: next.Value.Fires[at].At.Format(time.RFC3339Nano)})
+		if err == nil {
+			err = writeExplanation(a, s, doc, lang)
+		}
+		if err == nil && job.LastRun != nil {
+			a.Say("Of its newest run: carillon run explain %s", job.LastRun.ID)
+		}
+		return err
+	}
+	pause := ""
+	if job.PausedBy != "" {
+		pause = " by " + job.PausedBy
+	}
+	if job.PausedAt != nil {
+		pause += " since " + output.Stamp(*job.PausedAt)
+	}
+	if job.PauseNote != "" {
+		pause += " (" + job.PauseNote + ")"
+	}
+	a.Say("The job is paused%s. Its schedule has no fire time to come.", output.Clean(pause))
+	if job.LastRun == nil {
+		return nil
+	}
+	doc, err := s.ExplainRun(cmd.Context(), job.LastRun.ID)
+	if err != nil {
+		return err
+	}
+	return writeExplanation(a, s, doc, lang)
 }
 
 // fireTime reads --at. An instant without an offset is in the zone of the schedule.

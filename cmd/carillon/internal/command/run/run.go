@@ -138,6 +138,9 @@ asks for them; "carillon timer list" shows timers by their keys.`,
 				}
 				a.SayTotal(limit, page.Value.Total, "runs, the newest first")
 			}
+			if f.Fingerprint != "" && len(runs) > 0 {
+				a.Say("Of each hour and job this is the newest run with the error. All runs with a part of it: carillon run list --error TEXT")
+			}
 			return output.List(s.Printer, runView(a.Now()), runs)
 		}),
 	}
@@ -151,8 +154,9 @@ asks for them; "carillon timer list" shows timers by their keys.`,
 	flags.StringVar(&f.To, "until", "", "planned before this RFC 3339 instant")
 	flags.StringVarP(&f.Q, "query", "q", "", "part of the job's name")
 	flags.StringVar(&f.Name, "name", "", "name of the job, in which * stands for any text")
-	flags.StringVar(&f.Label, "label", "", "label of the job: key or key=value")
+	cli.LabelFlag(cmd, &f.Label, "labels of the job")
 	flags.StringVar(&f.Owner, "owner", "", "part of the job's owner")
+	flags.StringVar(&f.Error, "error", "", "part of the handler's error")
 	flags.StringVar(&f.Fingerprint, "fingerprint", "", "of each hour and job, the newest run with this error (carillon stats --by error)")
 	flags.IntVarP(&limit, "limit", "n", 50, "at most this many (0 = all)")
 	a.CompleteFlag(cmd, "job", a.CompleteJobs)
