@@ -170,5 +170,5 @@ spec: {role: operator, executors: [mill]}
 	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(text, "maxRunning: 3", "maxRuning: 3", 1)), 0o600))
 	r = first.run("plan", "-f", path)
 	require.Equal(t, 2, r.code)
-	require.Contains(t, r.stderr, path+":8: spec.maxRuning: unexpected property")
+	require.Contains(t, r.stderr, path+":8 Executor mill: spec.maxRuning: unexpected property")
 }

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -63,10 +64,7 @@ func (m *making) kind(ctx context.Context, k *web.DocumentKind) error {
 		}
 		var missing []*entry
 		for i, e := range of {
-			e.step, e.err = steps[i], wrong[i]
-			if e.err == nil {
-				e.err = e.step.Refused
-			}
+			e.step, e.err = steps[i], cmp.Or(e.unknown, wrong[i], steps[i].Refused)
 			if e.err == nil && (e.step.Action == resource.ActionCreate || k.Partial && onlyAdds(e.step.Changes)) {
 				missing = append(missing, e)
 			}
