@@ -65,6 +65,7 @@ const (
 	storeEngine    = gormstore + "/engine"
 	storeAccess    = gormstore + "/access"
 	alertSQL       = addOnAlerting + "/alertsql"
+	storePast      = gormstore + "/past"
 	storeRetention = gormstore + "/retention"
 	storeTimer     = gormstore + "/timer"
 	storeSearch    = gormstore + "/search"
@@ -186,10 +187,11 @@ func rooms() []Room {
 		{storeDocument, []string{domain, store, resource, database, record}, "it keeps documents of all kinds, and knows no kind"},
 		{storeEngine, []string{store, runRoom, logchunk, domain, panics, database, record, bytecache}, "it moves runs, and does not know who looks at them"},
 		{alertSQL, []string{notifyRoom, alertNoun, store, domain, resource, panics, database, record, storeDocument, storeEngine}, whyNoun},
+		{storePast, []string{store, domain, database, record}, whyNoun},
 		{storeRetention, []string{store, domain, database, record, storeEngine}, whyNoun},
 		{storeAccess, []string{store, domain, database, record, storeEngine, storeRetention}, whyNoun},
 		{storeTimer, []string{store, domain, database, record, storeEngine}, whyNoun},
-		{storeConsole, []string{store, resource, calendarKind, scriptKind, storeDocument, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storeRetention, storeTimer}, whyNoun},
+		{storeConsole, []string{store, resource, calendarKind, scriptKind, storeDocument, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storePast, storeRetention, storeTimer}, whyNoun},
 		{storeSearch, []string{domain, database, record}, whyNoun},
 		{gormstore, []string{store, domain, database, record, storeEngine, storeConsole, storeSearch}, "it opens a store, and knows none who use it"},
 		{storetest, []string{store, domain, resource, calendarKind, scriptKind, notifyRoom, alertNoun}, "one suite for all databases must not know any of them"},
@@ -313,7 +315,7 @@ func libraries() []Library {
 	return []Library{
 		{"github.com/gin-gonic/gin", []string{api, apiWeb}, "HTTP belongs to the api"},
 		{"github.com/danielgtaylor/huma", []string{apiCallback, api, apiWeb, apiDocument}, "HTTP belongs to the api"},
-		{"gorm.io", []string{gormstore, database, record, storeDocument, storeEngine, storeAccess, alertSQL, storeRetention, storeTimer, storeConsole, storeSearch, benchData}, "SQL belongs to gormstore, and to the tables of add-ons"},
+		{"gorm.io", []string{gormstore, database, record, storeDocument, storeEngine, storeAccess, alertSQL, storePast, storeRetention, storeTimer, storeConsole, storeSearch, benchData}, "SQL belongs to gormstore, and to the tables of add-ons"},
 		{"github.com/pressly/goose", []string{database}, "migrations belong to gormstore/db"},
 		{"github.com/go-sql-driver/mysql", []string{database, storeEngine, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/lib/pq", nil, "applications have their outbox in PostgreSQL: only tests of that need it"},

@@ -4265,7 +4265,7 @@ export interface components {
              * @description Runs that exist for this reason; default of a retry: all but those that are retries themselves
              * @enum {string}
              */
-            cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer";
+            cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer" | "import";
             /** @description Part of what the handler of a run said of its failure */
             error?: string;
             /** @description Of this executor */
@@ -8414,10 +8414,10 @@ export interface components {
             /** @description The only instance that may take it */
             boundTo?: string;
             /**
-             * @description Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
+             * @description Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one); import (it ended before it came into this database, as sample data does)
              * @enum {string}
              */
-            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer";
+            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer" | "import";
             /**
              * Format: date-time
              * @description When it was planned
@@ -8608,10 +8608,10 @@ export interface components {
             /** @description The only instance that may take it */
             boundTo?: string;
             /**
-             * @description Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
+             * @description Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one); import (it ended before it came into this database, as sample data does)
              * @enum {string}
              */
-            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer";
+            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer" | "import";
             /**
              * Format: date-time
              * @description When it was planned
@@ -9400,10 +9400,10 @@ export interface components {
             /** @description The only instance that may take it */
             boundTo?: string;
             /**
-             * @description Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
+             * @description Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one); import (it ended before it came into this database, as sample data does)
              * @enum {string}
              */
-            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer";
+            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer" | "import";
             /**
              * Format: date-time
              * @description When it was planned
@@ -29489,7 +29489,7 @@ export interface operations {
                 /** @description One or several, separated by commas */
                 state?: string;
                 /** @description Only runs that exist for this reason */
-                cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer";
+                cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer" | "import";
                 /** @description Planned at or after, by the clock of the node that planned it */
                 from?: string;
                 /** @description Planned before, by that clock */
