@@ -109,6 +109,7 @@ const (
 	expand         = verify + "/expand"
 	accounts       = verify + "/ledger"
 	provisioning   = "admin/internal/provision"
+	sampleRoom     = "admin/internal/sample"
 	agent          = "cmd/carillon/internal/agent"
 	httpCall       = "internal/httpcall"
 	callbacks      = "admin/internal/callback"
@@ -227,6 +228,7 @@ func rooms() []Room {
 		{brokerNoun, []string{domain, resource}, whyPure},
 		{brokerWire, nil, "it bounds bytes of brokers and knows nothing of messages"},
 		{auth, []string{domain, store, secret}, whySide},
+		{sampleRoom, []string{domain, store, timing}, "it makes up rows of a shop, and does not store them"},
 		// It makes documents as an apply does, hence the rooms of the API.
 		{provisioning, []string{domain, store, auth, apiWeb, apiApply, documents}, whySide},
 		{tracing, []string{domain}, "it writes spans about nouns; whoever moves them tells it"},
@@ -273,7 +275,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, calendarRoom, declareRoom, backupRoom, profileRoom,
-			auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, egress, addOn, addOnAlerting, addOnAssistant, addOnAudit, addOnBroker, addOnBulk, nodeHandler,
+			auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, sampleRoom, egress, addOn, addOnAlerting, addOnAssistant, addOnAudit, addOnBroker, addOnBulk, nodeHandler,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
