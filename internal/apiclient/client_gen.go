@@ -5112,6 +5112,15 @@ type RunRequest struct {
 	Note string `json:"note,omitempty"`
 }
 
+// Samples defines model for Samples.
+type Samples struct {
+	// Executor Name of the built-in executor, which jobs name
+	Executor string `json:"executor"`
+
+	// Handlers Names of the sample handlers
+	Handlers []string `json:"handlers"`
+}
+
 // SaveCellInputBody defines model for SaveCellInputBody.
 type SaveCellInputBody struct {
 	// Executors Addresses of its executor ports, host:port, as executors reach them
@@ -8682,6 +8691,13 @@ func (c *Client) RetryRun(ctx context.Context, id string, params RetryRunParams,
 	r.header("Idempotency-Key", params.IdempotencyKey)
 	r.Body = body
 	return ask[StartedRun](ctx, c, r, edits)
+}
+
+// StartSamples asks POST /api/v1/samples: Make the sample handlers available.
+// Makes the tenant's built-in executor, unless it is there. The admin nodes are its instances, and have handlers to try jobs with before there is an application: sample.hello succeeds, sample.sleep takes some seconds, sample.fail fails. They reach nothing. denied: the operator has switched them off.
+func (c *Client) StartSamples(ctx context.Context, edits ...Edit) (Doc[Samples], error) {
+	r := newRequest("POST", "/api/v1/samples")
+	return ask[Samples](ctx, c, r, edits)
 }
 
 // PreviewSchedule asks POST /api/v1/schedules/preview: Fire times of a schedule that is being written.

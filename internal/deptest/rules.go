@@ -85,6 +85,7 @@ const (
 	addOnBroker    = addOn + "/broker"
 	addOnAlerting  = addOn + "/alerting"
 	addOnBulk      = addOn + "/bulk"
+	addOnHello     = addOn + "/hello"
 	brokerNoun     = addOnBroker + "/noun"
 	faults         = "tools/faults"
 	verify         = "admin/verify"
@@ -246,6 +247,7 @@ func rooms() []Room {
 		{addOnBroker, []string{addOn, publish, brokerNoun, apiWeb, apiDocument, apiBuiltIn, auth, domain, resource, doctorRoom, nodeHandler, secret, database, storeDocument, "executor-sdk", httpCall, egress}, whyAddOn},
 		{addOnAlerting, []string{addOn, notifyRoom, alertNoun, alertSQL, alertRoute, mailChannel, webhookChannel, chatChannel, alertPost, apiWeb, domain, doctorRoom}, whyAddOn},
 		{addOnAudit, []string{addOn, apiWeb, auth, domain, secret, database}, whyAddOn},
+		{addOnHello, []string{addOn, apiWeb, apiBuiltIn, auth, domain, nodeHandler, database, "executor-sdk"}, whyAddOn},
 		{addOnBulk, []string{addOn, apiWeb, auth, domain, store, database}, whyAddOn},
 		{addOnAssistant, []string{addOn, apiWeb, domain, auth, assistant}, whyAddOn},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
@@ -275,7 +277,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, calendarRoom, declareRoom, backupRoom, profileRoom,
-			auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, sampleRoom, egress, addOn, addOnAlerting, addOnAssistant, addOnAudit, addOnBroker, addOnBulk, nodeHandler,
+			auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, sampleRoom, egress, addOn, addOnAlerting, addOnAssistant, addOnAudit, addOnBroker, addOnBulk, addOnHello, nodeHandler,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
