@@ -5114,8 +5114,11 @@ type RunRequest struct {
 
 // Samples defines model for Samples.
 type Samples struct {
-	// Executor Name of the built-in executor, which jobs name
+	// Executor Its name
 	Executor string `json:"executor"`
+
+	// ExecutorID Id of the built-in executor
+	ExecutorID string `json:"executorId"`
 
 	// Handlers Names of the sample handlers
 	Handlers []string `json:"handlers"`

@@ -8917,8 +8917,10 @@ export interface components {
             note?: string;
         };
         Samples: {
-            /** @description Name of the built-in executor, which jobs name */
+            /** @description Its name */
             executor: string;
+            /** @description Id of the built-in executor */
+            executorId: string;
             /** @description Names of the sample handlers */
             handlers: string[];
         };

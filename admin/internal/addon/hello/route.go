@@ -3,7 +3,6 @@ package hello
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
@@ -23,8 +22,9 @@ type Deps struct {
 
 // Samples is where the sample handlers are.
 type Samples struct {
-	Executor string   `json:"executor" doc:"Name of the built-in executor, which jobs name"`
-	Handlers []string `json:"handlers" doc:"Names of the sample handlers"`
+	ExecutorID string   `json:"executorId" doc:"Id of the built-in executor"`
+	Executor   string   `json:"executor" doc:"Its name"`
+	Handlers   []string `json:"handlers" doc:"Names of the sample handlers"`
 }
 
 // Routes adds the operation.
@@ -36,14 +36,27 @@ func Routes(s *web.Server, deps Deps) {
 		if deps.Off {
 			return nil, domain.Errorf(domain.CodeDenied, "the operator of this server has switched the sample handlers off (--%s off): connect an application", setting)
 		}
-		err := deps.DB.RunRepeatableAt(ctx, "make the samples available", func(t *db.Tx, now time.Time) error {
-			t.Audited(domain.AuditObject{Kind: "executor", Name: domain.BuiltInExecutor})
-			return deps.EnsureBuiltIn(t, id.Tenant, db.Millis(now))
+		executor, err := db.Value(ctx, deps.DB.RunRepeatable, "make the samples available", func(t *db.Tx) (domain.ExecutorID, error) {
+			return ensure(t, deps.EnsureBuiltIn, id.Tenant)
 		})
 		if err != nil {
 			return nil, err
 		}
 		deps.Changed(ctx, id.Tenant)
-		return &struct{ Body Samples }{Samples{Executor: domain.BuiltInExecutor, Handlers: []string{Hello, Sleep, Fail}}}, nil
+		return &struct{ Body Samples }{Samples{ExecutorID: executor.String(), Executor: domain.BuiltInExecutor, Handlers: []string{Hello, Sleep, Fail}}}, nil
 	})
+}
+
+// ensure makes the built-in executor of a tenant, unless it is there, and returns its id.
+func ensure(t *db.Tx, ensureBuiltIn func(*db.Tx, domain.TenantID, int64) error, tenant domain.TenantID) (id domain.ExecutorID, err error) {
+	now, err := t.Clock()
+	if err != nil {
+		return 0, err
+	}
+	if err := ensureBuiltIn(t, tenant, db.Millis(now)); err != nil {
+		return 0, err
+	}
+	err = t.SQL.QueryRowContext(t.Ctx, "SELECT id FROM executors WHERE tenant_id = ? AND name = ? AND state <> ?", int64(tenant), domain.BuiltInExecutor, int64(domain.ExecutorDeleted)).Scan(&id)
+	t.Audited(domain.AuditObject{Kind: "executor", ID: id.String(), Name: domain.BuiltInExecutor})
+	return id, err
 }
