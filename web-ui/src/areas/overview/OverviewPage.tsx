@@ -264,7 +264,7 @@ function SampleRun() {
     setBusy(true)
     try {
       const { executorId, handlers } = await api.startSamples()
-      const job = await api.createJob({ name: 'hello', description: t('overview.sampleJob'), executor: { id: executorId }, handler: handlers[0] ?? '', schedule: { kind: 'none', zone: 'UTC' } })
+      const job = await api.createJob({ name: 'hello', description: t('overview.sampleJob'), executor: { id: executorId }, handler: handlers[0] ?? '', logLevel: 'INFO', schedule: { kind: 'none', zone: 'UTC' } })
       const run = await api.runJob(job.id, {}, randomKey())
       refreshJobs()
       await navigate({ to: '/runs/$runId', params: { runId: run.id } })
