@@ -1,8 +1,8 @@
 // Package hello answers: how does a newcomer see a green run before there is an application?
 //
-// The admin nodes run three sample handlers for the tenants' built-in executors (handler.go). A
-// tenant without a built-in executor gets one when somebody asks for it (route.go). The handlers
-// reach nothing and run no code of users, and a setting switches them off (docs/adr/0109).
+// The admin nodes run three sample handlers for the tenants' built-in executors (handler.go,
+// docs/adr/0070). A request makes that executor for a tenant without one (route.go). The handlers
+// reach nothing and run no code of users. A setting switches them off.
 package hello
 
 import (
