@@ -25,9 +25,8 @@ const (
 	dyingJob = "stock-levels"
 )
 
-// stories are those of the shop's jobs (examples/sample-shop), but for these: jobs with shards and
-// broadcasts, whose runs have parts, and the preview that fires each minute. Durations and errors
-// are those of the handlers.
+// stories are those of the shop's jobs (examples/sample-shop). Jobs with shards, broadcasts and the
+// preview of each minute have none. Durations and errors are those of the handlers.
 var stories = []story{
 	{name: "abandoned-carts", typical: 3 * time.Second},
 	{name: "daily-revenue-report", typical: 60 * time.Millisecond},

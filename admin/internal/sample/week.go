@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// Mark is who asked for the runs, as pages and the API show it.
+	// Mark stands as the requester of the runs, for pages and the API.
 	Mark = "sample data"
 	// Length is how far back the runs go.
 	Length = 7 * 24 * time.Hour

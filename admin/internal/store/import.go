@@ -12,8 +12,8 @@ const MaxImport = 1000
 // Imports takes runs that have ended elsewhere, or were made up as sample data.
 type Imports interface {
 	// ImportRuns stores ended runs of the past with their earlier attempts, in one transaction.
-	// They count in statistics and failures, by whole hours. They cause no alert and no callback. Rows whose
-	// ids exist are left alone, so that a call can be repeated; it returns how many runs were new.
+	// They count in statistics and failures, by whole hours. They cause no alert and no callback. A
+	// run whose id exists is left alone, so that a call can be repeated. It returns the number of new runs.
 	//
 	// CodeInvalid: a run has not ended, ends in the future, has another cause than import, or an
 	// id that a node can have made. CodeNotFound: a job does not exist in this tenant.

@@ -93,7 +93,7 @@ func newRows(t *db.Tx, p *store.ImportRunsParams, now time.Time) (rows []*record
 	return rows, attempts, nil
 }
 
-// check refuses what has not ended before now, and what a node may have made.
+// check refuses a run that has not ended before now, and an id that a node can have made.
 func check(e *domain.Execution, now time.Time) error {
 	switch {
 	case !domain.Imported(int64(e.ID)):
