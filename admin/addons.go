@@ -14,6 +14,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/addon/audit"
 	"github.com/carillon-sched/carillon/admin/internal/addon/broker"
 	"github.com/carillon-sched/carillon/admin/internal/addon/bulk"
+	"github.com/carillon-sched/carillon/admin/internal/addon/hello"
 	"github.com/carillon-sched/carillon/admin/internal/api"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
@@ -35,6 +36,7 @@ func addOns() []addon.AddOn {
 		audit.AddOn(),
 		broker.AddOn(),
 		bulk.AddOn(),
+		hello.AddOn(),
 	}
 }
 

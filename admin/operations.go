@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/auth"
@@ -19,6 +20,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/httpconn"
 	"github.com/carillon-sched/carillon/admin/internal/profile"
 	"github.com/carillon-sched/carillon/admin/internal/provision"
+	"github.com/carillon-sched/carillon/admin/internal/sample"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/tenantmove"
 	"github.com/carillon-sched/carillon/admin/verify"
@@ -229,8 +232,59 @@ func SecretKinds() []string { return auth.SecretKinds() }
 // Access is what an application needs to take part.
 type Access = provision.Access
 
-// Provision makes the executor in the first tenant, unless it exists, and
-// gives access to it. It is for the owner of the process, such as the demo.
-func (a *Admin) Provision(ctx context.Context, executor string) (Access, error) {
-	return provision.GiveAccess(ctx, a.store, a.auth, a.ids.Next(), executor)
+// Provision makes executors in the first tenant, unless they exist. It gives access to the first
+// one, and join tokens to the others. It is for the owner of the process, such as the demo.
+func (a *Admin) Provision(ctx context.Context, executor string, others ...string) (Access, error) {
+	return provision.GiveAccess(ctx, a.store, a.auth, a.ids.Next, executor, others...)
+}
+
+// sampleLook is how often ImportSampleWeek looks for the jobs of the shop.
+const sampleLook = 200 * time.Millisecond
+
+// ImportSampleWeek imports the runs that the sample shop would have left in the week before an
+// instant (docs/adr/0109). It waits for the shop's jobs until they are there or ctx ends. The
+// same call imports nothing twice. It returns how many runs were new.
+func (a *Admin) ImportSampleWeek(ctx context.Context, until time.Time) (imported int, err error) {
+	tenant, err := a.store.FindTenantByName(ctx, auth.FirstTenant)
+	if err != nil {
+		return 0, err
+	}
+	jobs, err := a.sampleJobs(ctx, tenant.ID)
+	if err != nil {
+		return 0, err
+	}
+	week := sample.Week(jobs, until)
+	for runs := range slices.Chunk(week.Runs, store.MaxImport) {
+		n, err := a.store.ImportRuns(ctx, store.ImportRunsParams{Tenant: tenant.ID, Instances: week.Instances, Runs: runs})
+		if imported += n; err != nil {
+			return imported, fmt.Errorf("import the sample week: %w", err)
+		}
+		week.Instances = nil // they came with the first part
+	}
+	return imported, nil
+}
+
+// sampleJobs waits for the jobs that the shop declares when it registers.
+func (a *Admin) sampleJobs(ctx context.Context, tenant domain.TenantID) ([]store.JobView, error) {
+	names := sample.Jobs()
+	look := time.NewTicker(sampleLook)
+	defer look.Stop()
+	for {
+		found, err := a.store.FindJobsByName(ctx, tenant, names)
+		if err != nil && ctx.Err() == nil {
+			return nil, err
+		}
+		if len(found) == len(names) {
+			jobs := make([]store.JobView, len(names))
+			for i, name := range names {
+				jobs[i] = *found[name]
+			}
+			return jobs, nil
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for the jobs of the sample shop: %d of %d are there: %w", len(found), len(names), context.Cause(ctx))
+		}
+	}
 }

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -25,13 +27,25 @@ import (
 // demoExecutor is the name under which the sample shop registers.
 const demoExecutor = "sample-shop"
 
+// demoDepartments are further executors in the process of the sample shop, each with the variable
+// of its join token (examples/sample-shop/main.go).
+var demoDepartments = map[string]string{
+	"warehouse": "CARILLON_WAREHOUSE_TOKEN", "catalogue": "CARILLON_CATALOGUE_TOKEN", "back-office": "CARILLON_BACK_OFFICE_TOKEN",
+}
+
+// sampleWait is how long the first start waits for the jobs of the sample shop.
+const sampleWait = 30 * time.Second
+
 func newDemoCommand() *cobra.Command {
 	var shop string
+	var noHistory bool
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run an admin node on SQLite together with the sample shop",
 		Long: `Runs an admin node on SQLite and, as a process of its own, the sample shop: an
-application that embeds the SDK and does real work on its own orders database.
+application that embeds the SDK and does real work on its own orders database. It has
+30 jobs. The first start imports a week of their runs, which are made up: they have the
+cause "import" and were asked for by "sample data". --no-history leaves them out.
 Everything is kept in --data; a second start goes on with it. Ctrl-C stops both.`,
 		Example: "  carillon demo\n  carillon demo --data /tmp/demo --http 127.0.0.1:9000",
 		Args:    cobra.NoArgs,
@@ -42,7 +56,7 @@ Everything is kept in --data; a second start goes on with it. Ctrl-C stops both.
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return demo(ctx, cmd.OutOrStdout(), config, shop)
+			return demo(ctx, cmd.OutOrStdout(), config, shop, !noHistory)
 		},
 	}
 	serverFlags(cmd.Flags())
@@ -51,6 +65,7 @@ Everything is kept in --data; a second start goes on with it. Ctrl-C stops both.
 	level.DefValue = "warn"
 	_ = level.Value.Set(level.DefValue)
 	cmd.Flags().StringVar(&shop, "shop", "", "the sample shop's program (default: sample-shop beside this program)")
+	cmd.Flags().BoolVar(&noHistory, "no-history", false, "import no week of sample runs at the first start")
 	return cmd
 }
 
@@ -58,9 +73,12 @@ Everything is kept in --data; a second start goes on with it. Ctrl-C stops both.
 type demoState struct {
 	Password string `json:"password"`
 	admin.Access
+	// HistoryUntil is the end of the week of sample runs that is still to be imported. It is set
+	// at the first start and cleared after the import, which can be repeated.
+	HistoryUntil time.Time `json:"historyUntil,omitzero"`
 }
 
-func demo(ctx context.Context, out io.Writer, config admin.Config, shop string) error {
+func demo(ctx context.Context, out io.Writer, config admin.Config, shop string, history bool) error {
 	shop, err := findShop(shop)
 	if err != nil {
 		return err
@@ -83,7 +101,10 @@ func demo(ctx context.Context, out io.Writer, config admin.Config, shop string) 
 		return err
 	}
 	if state.JoinToken == "" {
-		if state.Access, err = node.Provision(ctx, demoExecutor); err == nil {
+		if history {
+			state.HistoryUntil = time.Now().UTC().Truncate(time.Second)
+		}
+		if state.Access, err = node.Provision(ctx, demoExecutor, slices.Sorted(maps.Keys(demoDepartments))...); err == nil {
 			err = state.save(config.DataDir)
 		}
 		if err != nil {
@@ -99,7 +120,7 @@ func demo(ctx context.Context, out io.Writer, config admin.Config, shop string) 
   executors  %s   (this is where applications connect)
   data       %s
 
-  The sample shop registers now; its jobs begin to fire within seconds.
+  The sample shop registers now, with 30 jobs. One of them fires each minute.
   Your own first handler, in five minutes: docs/guide/handlers.md
   Ctrl-C stops everything; the next start goes on with the same data.
   The log tells of trouble only: --log-level info tells of what is done, too.
@@ -115,7 +136,29 @@ func demo(ctx context.Context, out io.Writer, config admin.Config, shop string) 
 		defer stopNode()
 		return runShop(groupCtx, out, shop, config.DataDir, node, state)
 	})
+	group.Go(func() error { return importHistory(groupCtx, out, config.DataDir, node, state, sampleWait) })
 	return group.Wait()
+}
+
+// importHistory imports the week of sample runs, unless an earlier start did. Without the jobs of
+// the sample shop, such as with another program, there is none, and the demo goes on.
+func importHistory(ctx context.Context, out io.Writer, dataDir string, node *admin.Admin, state *demoState, wait time.Duration) error {
+	if state.HistoryUntil.IsZero() {
+		return nil
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, wait, errors.New("they did not come in time: start the demo again to import the week"))
+	defer cancel()
+	runs, err := node.ImportSampleWeek(waiting, state.HistoryUntil)
+	if ctx.Err() != nil {
+		return nil // the next start goes on with it
+	}
+	if err != nil {
+		fmt.Fprintf(out, "  There is no week of sample runs: %v\n\n", err)
+		return nil
+	}
+	fmt.Fprintf(out, "  %d runs of the last week are imported. They are sample data: the shop did not run then.\n\n", runs)
+	state.HistoryUntil = time.Time{}
+	return state.save(dataDir)
 }
 
 // runShop runs the application until ctx ends.
@@ -124,6 +167,9 @@ func runShop(ctx context.Context, out io.Writer, program, dataDir string, node *
 	cmd.Env = append(os.Environ(),
 		"CARILLON_EXECUTOR_ADDRESSES="+node.ExecutorAddress(), "CARILLON_EXECUTOR_TOKEN="+state.JoinToken,
 		"CARILLON_URL="+node.URL(), "CARILLON_API_KEY="+state.APIKey, "CARILLON_TIMER_KEY="+state.TimerKey)
+	for name, variable := range demoDepartments {
+		cmd.Env = append(cmd.Env, variable+"="+state.Others[name])
+	}
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
 	// Its own process group: Ctrl-C reaches us alone, and we tell it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

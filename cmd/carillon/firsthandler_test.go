@@ -107,11 +107,7 @@ func newReader(t *testing.T) *reader {
 	bin := filepath.Join(r.checkout, "bin")
 	require.NoError(t, os.Mkdir(bin, 0o750))
 	require.NoError(t, os.Symlink(program, filepath.Join(bin, "carillon")))
-	shop := filepath.Join(t.TempDir(), "sample-shop")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", shop, "../../examples/sample-shop")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	built, err := build.CombinedOutput()
-	require.NoError(t, err, string(built))
+	shop := buildShop(t)
 	require.NoError(t, os.WriteFile(filepath.Join(r.checkout, "Makefile"),
 		[]byte("demo:\n\t@exec bin/carillon demo --shop "+shop+"\n"), 0o600))
 

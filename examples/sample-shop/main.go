@@ -61,12 +61,13 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, business.Close()) }()
-	ex, err := executor.New(executor.Config{
+	config := executor.Config{
 		// The join token or its file, and the addresses unless given, come from CARILLON_EXECUTOR_….
 		Name: *name, Addresses: strings.FieldsFunc(*addresses, func(r rune) bool { return r == ',' }),
 		JournalDir: filepath.Join(*data, "journal"), Version: version, Slots: 16,
 		Labels: map[string]string{"role": *role}, DrainTimeout: 10 * time.Second,
-	})
+	}
+	ex, err := executor.New(config)
 	if err != nil {
 		return err
 	}
@@ -75,9 +76,22 @@ func run(ctx context.Context, args []string) (err error) {
 	shop.RegisterShelves(ex, &shop.Shelves{Shop: business})
 	shop.RegisterShipping(ex, &shop.Shipping{Shop: business, Carrier: &shop.Carrier{}})
 	ex.Use(tracing.Interceptor(), timed, auth.Handler("ship-order", auth.Cause("api", "manual", "retry")))
+	executors := []*executor.Executor{ex}
+	for _, d := range departments {
+		own, err := d.executor(config, ex)
+		if err != nil {
+			return err
+		}
+		if d.register(own, business); own != ex {
+			own.Use(tracing.Interceptor(), timed)
+			executors = append(executors, own)
+		}
+	}
 
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return ex.Run(ctx) })
+	for _, one := range executors {
+		group.Go(func() error { return one.Run(ctx) })
+	}
 	if *api != "" {
 		calls, err := proxy.New(proxy.Config{URL: *api, AllowPlain: true}) // CARILLON_API_KEY or CARILLON_API_KEY_FILE
 		if err != nil {
@@ -98,6 +112,29 @@ func run(ctx context.Context, args []string) (err error) {
 		group.Go(func() error { return serveMetrics(ctx, *scrapes, ex) })
 	}
 	return group.Wait()
+}
+
+// department is a part of the shop with an executor of its own, if there is a join token for it.
+// Without one its handlers belong to the shop's executor.
+type department struct {
+	name, tokenVariable string
+	register            func(*executor.Executor, *shop.Shop)
+}
+
+var departments = []department{
+	{"warehouse", "CARILLON_WAREHOUSE_TOKEN", func(ex *executor.Executor, s *shop.Shop) { shop.RegisterWarehouse(ex, &shop.Warehouse{Shop: s}) }},
+	{"catalogue", "CARILLON_CATALOGUE_TOKEN", func(ex *executor.Executor, s *shop.Shop) { shop.RegisterCatalogue(ex, &shop.Catalogue{Shop: s}) }},
+	{"back-office", "CARILLON_BACK_OFFICE_TOKEN", func(ex *executor.Executor, s *shop.Shop) { shop.RegisterOffice(ex, &shop.Office{Shop: s}) }},
+}
+
+// executor returns the department's own executor, with the settings of the shop's, or the shop's.
+func (d department) executor(config executor.Config, shops *executor.Executor) (*executor.Executor, error) {
+	token := os.Getenv(d.tokenVariable)
+	if token == "" {
+		return shops, nil
+	}
+	config.Name, config.Token, config.JournalDir = d.name, executor.Secret(token), config.JournalDir+"-"+d.name
+	return executor.New(config)
 }
 
 // timerKey is a key that may set timers and nothing else; empty: that of the calls

@@ -4729,7 +4729,7 @@ type Run struct {
 	// BoundTo The only instance that may take it
 	BoundTo string `json:"boundTo,omitempty"`
 
-	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
+	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one); import (it ended before it came into this database, as sample data does)
 	Cause string `json:"cause"`
 
 	// ClaimedAt When it was planned
@@ -4881,7 +4881,7 @@ type RunDetail struct {
 	// BoundTo The only instance that may take it
 	BoundTo string `json:"boundTo,omitempty"`
 
-	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
+	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one); import (it ended before it came into this database, as sample data does)
 	Cause string `json:"cause"`
 
 	// ClaimedAt When it was planned
@@ -5125,6 +5125,18 @@ type RunRequest struct {
 
 	// Note Why; shown beside the run
 	Note string `json:"note,omitempty"`
+}
+
+// Samples defines model for Samples.
+type Samples struct {
+	// Executor Its name
+	Executor string `json:"executor"`
+
+	// ExecutorID Id of the built-in executor
+	ExecutorID string `json:"executorId"`
+
+	// Handlers Names of the sample handlers
+	Handlers []string `json:"handlers"`
 }
 
 // SaveCellInputBody defines model for SaveCellInputBody.
@@ -5606,7 +5618,7 @@ type StartedRun struct {
 	// BoundTo The only instance that may take it
 	BoundTo string `json:"boundTo,omitempty"`
 
-	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
+	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one); import (it ended before it came into this database, as sample data does)
 	Cause string `json:"cause"`
 
 	// ClaimedAt When it was planned
@@ -8697,6 +8709,13 @@ func (c *Client) RetryRun(ctx context.Context, id string, params RetryRunParams,
 	r.header("Idempotency-Key", params.IdempotencyKey)
 	r.Body = body
 	return ask[StartedRun](ctx, c, r, edits)
+}
+
+// StartSamples asks POST /api/v1/samples: Make the sample handlers available.
+// Makes the tenant's built-in executor, unless it is there. The admin nodes are its instances, and have handlers to try jobs with before there is an application: sample.hello succeeds, sample.sleep takes some seconds, sample.fail fails. They reach nothing. denied: the operator has switched them off.
+func (c *Client) StartSamples(ctx context.Context, edits ...Edit) (Doc[Samples], error) {
+	r := newRequest("POST", "/api/v1/samples")
+	return ask[Samples](ctx, c, r, edits)
 }
 
 // PreviewSchedule asks POST /api/v1/schedules/preview: Fire times of a schedule that is being written.

@@ -65,6 +65,7 @@ const (
 	storeEngine    = gormstore + "/engine"
 	storeAccess    = gormstore + "/access"
 	alertSQL       = addOnAlerting + "/alertsql"
+	storePast      = gormstore + "/past"
 	storeRetention = gormstore + "/retention"
 	storeTimer     = gormstore + "/timer"
 	storeSearch    = gormstore + "/search"
@@ -84,6 +85,7 @@ const (
 	addOnBroker    = addOn + "/broker"
 	addOnAlerting  = addOn + "/alerting"
 	addOnBulk      = addOn + "/bulk"
+	addOnHello     = addOn + "/hello"
 	brokerNoun     = addOnBroker + "/noun"
 	faults         = "tools/faults"
 	verify         = "admin/verify"
@@ -108,6 +110,7 @@ const (
 	expand         = verify + "/expand"
 	accounts       = verify + "/ledger"
 	provisioning   = "admin/internal/provision"
+	sampleRoom     = "admin/internal/sample"
 	agent          = "cmd/carillon/internal/agent"
 	httpCall       = "internal/httpcall"
 	callbacks      = "admin/internal/callback"
@@ -186,10 +189,11 @@ func rooms() []Room {
 		{storeDocument, []string{domain, store, resource, database, record}, "it keeps documents of all kinds, and knows no kind"},
 		{storeEngine, []string{store, runRoom, logchunk, domain, panics, database, record, bytecache}, "it moves runs, and does not know who looks at them"},
 		{alertSQL, []string{notifyRoom, alertNoun, store, domain, resource, panics, database, record, storeDocument, storeEngine}, whyNoun},
+		{storePast, []string{store, domain, database, record}, whyNoun},
 		{storeRetention, []string{store, domain, database, record, storeEngine}, whyNoun},
 		{storeAccess, []string{store, domain, database, record, storeEngine, storeRetention}, whyNoun},
 		{storeTimer, []string{store, domain, database, record, storeEngine}, whyNoun},
-		{storeConsole, []string{store, resource, calendarKind, scriptKind, storeDocument, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storeRetention, storeTimer}, whyNoun},
+		{storeConsole, []string{store, resource, calendarKind, scriptKind, storeDocument, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storePast, storeRetention, storeTimer}, whyNoun},
 		{storeSearch, []string{domain, database, record}, whyNoun},
 		{gormstore, []string{store, domain, database, record, storeEngine, storeConsole, storeSearch}, "it opens a store, and knows none who use it"},
 		{storetest, []string{store, domain, resource, calendarKind, scriptKind, notifyRoom, alertNoun}, "one suite for all databases must not know any of them"},
@@ -225,6 +229,7 @@ func rooms() []Room {
 		{brokerNoun, []string{domain, resource}, whyPure},
 		{brokerWire, nil, "it bounds bytes of brokers and knows nothing of messages"},
 		{auth, []string{domain, store, secret}, whySide},
+		{sampleRoom, []string{domain, store, timing}, "it makes up rows of a shop, and does not store them"},
 		// It makes documents as an apply does, hence the rooms of the API.
 		{provisioning, []string{domain, store, auth, apiWeb, apiApply, documents}, whySide},
 		{tracing, []string{domain}, "it writes spans about nouns; whoever moves them tells it"},
@@ -242,6 +247,7 @@ func rooms() []Room {
 		{addOnBroker, []string{addOn, publish, brokerNoun, apiWeb, apiDocument, apiBuiltIn, auth, domain, resource, doctorRoom, nodeHandler, secret, database, storeDocument, "executor-sdk", httpCall, egress}, whyAddOn},
 		{addOnAlerting, []string{addOn, notifyRoom, alertNoun, alertSQL, alertRoute, mailChannel, webhookChannel, chatChannel, alertPost, apiWeb, domain, doctorRoom}, whyAddOn},
 		{addOnAudit, []string{addOn, apiWeb, auth, domain, secret, database}, whyAddOn},
+		{addOnHello, []string{addOn, apiWeb, apiBuiltIn, auth, domain, nodeHandler, database, "executor-sdk"}, whyAddOn},
 		{addOnBulk, []string{addOn, apiWeb, auth, domain, store, database}, whyAddOn},
 		{addOnAssistant, []string{addOn, apiWeb, domain, auth, assistant}, whyAddOn},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
@@ -271,7 +277,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, calendarRoom, declareRoom, backupRoom, profileRoom,
-			auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, egress, addOn, addOnAlerting, addOnAssistant, addOnAudit, addOnBroker, addOnBulk, nodeHandler,
+			auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, sampleRoom, egress, addOn, addOnAlerting, addOnAssistant, addOnAudit, addOnBroker, addOnBulk, addOnHello, nodeHandler,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
@@ -313,7 +319,7 @@ func libraries() []Library {
 	return []Library{
 		{"github.com/gin-gonic/gin", []string{api, apiWeb}, "HTTP belongs to the api"},
 		{"github.com/danielgtaylor/huma", []string{apiCallback, api, apiWeb, apiDocument}, "HTTP belongs to the api"},
-		{"gorm.io", []string{gormstore, database, record, storeDocument, storeEngine, storeAccess, alertSQL, storeRetention, storeTimer, storeConsole, storeSearch, benchData}, "SQL belongs to gormstore, and to the tables of add-ons"},
+		{"gorm.io", []string{gormstore, database, record, storeDocument, storeEngine, storeAccess, alertSQL, storePast, storeRetention, storeTimer, storeConsole, storeSearch, benchData}, "SQL belongs to gormstore, and to the tables of add-ons"},
 		{"github.com/pressly/goose", []string{database}, "migrations belong to gormstore/db"},
 		{"github.com/go-sql-driver/mysql", []string{database, storeEngine, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/lib/pq", nil, "applications have their outbox in PostgreSQL: only tests of that need it"},

@@ -169,7 +169,7 @@ async function longJob(name) {
     return res.json()
   }
   const { accessToken } = await call('/auth/login', '', { username: 'admin', password: demo.password })
-  const { items } = await call('/executors', accessToken)
+  const { items } = await call('/executors?q=sample-shop', accessToken)
   await call('/jobs?allowUnfitInput=true', accessToken, { name, executor: { id: items[0].id }, handler: 'export-archive', schedule: { kind: 'none' } })
 }
 

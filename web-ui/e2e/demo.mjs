@@ -10,8 +10,8 @@ const STOP_MS = 30_000
 const bin = process.env.CARILLON_BIN ?? new URL('../../bin/carillon', import.meta.url).pathname
 
 /** Starts a process; resolves to it and to what `find` finds in its output. */
-async function launch(args, find) {
-  const child = spawn(bin, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+async function launch(args, find, env = {}) {
+  const child = spawn(bin, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } })
   let output = ''
   // Not its pipes' end: the application has them too, and outlives it.
   const ended = new Promise((resolve) => child.once('exit', resolve))
@@ -87,6 +87,25 @@ export async function startDemo({ http = 0, executors = 0, base = '' } = {}) {
       clearTimeout(timer)
       // Only an admin that was killed leaves the application behind.
       if (admin !== demo) signal(shop, 'SIGKILL')
+      rmSync(data, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Starts an admin alone, with a new data folder and the password that its operator has chosen. */
+export async function startServer() {
+  const data = mkdtempSync(join(tmpdir(), 'carillon-e2e-'))
+  const password = 'a bell in the tower'
+  const flags = ['--data', data, '--http', '127.0.0.1:0', '--executors', '127.0.0.1:0']
+  const server = await launch(['server', ...flags], (output) => /admin node serves.*?url=(\S+)/.exec(output)?.[1], { CARILLON_ADMIN_PASSWORD: password })
+  return {
+    url: server.found,
+    password,
+    async stop() {
+      server.child.kill('SIGINT')
+      const timer = setTimeout(() => server.child.kill('SIGKILL'), STOP_MS)
+      await server.ended
+      clearTimeout(timer)
       rmSync(data, { recursive: true, force: true })
     },
   }

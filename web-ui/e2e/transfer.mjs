@@ -98,7 +98,7 @@ async function open(page, path) {
 
 /** Makes 1,000 jobs, and waits until they have runs. */
 async function busy(token) {
-  const { items: [executor] } = await call('GET', '/executors', token)
+  const { items: [executor] } = await call('GET', '/executors?q=sample-shop', token)
   const { items: handlers } = await call('GET', `/executors/${executor.id}/handlers`, token)
   const items = Array.from({ length: JOBS }, (_, i) => ({
     name: `busy-${i}`,

@@ -33,7 +33,7 @@ try {
   demo = process.env.CARILLON_E2E_URL ? undefined : await startDemo({ base: proxy?.url })
   proxy?.to(demo.url)
   // A handler that logs while it runs, and obeys a cancel.
-  result = await runTests(demo ? { CARILLON_E2E_URL: proxy?.url ?? demo.url, CARILLON_E2E_PASSWORD: demo.password, CARILLON_E2E_USER: 'admin', CARILLON_E2E_HANDLER: 'export-archive' } : {})
+  result = await runTests(demo ? { CARILLON_E2E_URL: proxy?.url ?? demo.url, CARILLON_E2E_PASSWORD: demo.password, CARILLON_E2E_USER: 'admin', CARILLON_E2E_EXECUTOR: 'sample-shop', CARILLON_E2E_HANDLER: 'export-archive' } : {})
 } catch (err) {
   console.error(err.message)
   result = { code: 1, output: '' }

@@ -41,7 +41,7 @@ var wholeTenant = strings.Fields(`
 	list-retention list-tenant-documents list-run-purges list-script-jobs list-script-policies list-script-versions list-scripts list-users plan-documents
 	preview-alert-channel purge-runs remove-former-name remove-instance resolve-alert-incident restore-alert-channel
 	restore-alert-rule restore-calendar restore-connection restore-script retry-bulk revoke-api-key revoke-join-token
-	set-executor-limit set-retention start-executor-maintenance start-tenant-maintenance test-alert-channel test-connection
+	set-executor-limit set-retention start-executor-maintenance start-samples start-tenant-maintenance test-alert-channel test-connection
 	update-alert-channel update-alert-rule update-alert-settings update-calendar update-connection update-executor update-script
 	update-user verify-audit-log`)
 

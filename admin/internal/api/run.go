@@ -26,7 +26,7 @@ type Run struct {
 	JobRevision int64    `json:"jobRevision" doc:"Revision of the job that it runs with"`
 	Executor    web.Ref  `json:"executor" doc:"The executor whose instances run it"`
 	Handler     string   `json:"handler" doc:"Name of the handler"`
-	Cause       string   `json:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill,timer" doc:"Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)"`
+	Cause       string   `json:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill,timer,import" doc:"Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one); import (it ended before it came into this database, as sample data does)"`
 	FireAt      string   `json:"fireAt" format:"date-time" doc:"The instant planned"`
 	State       string   `json:"state" enum:"due,offered,running,cancelling,retry_wait,succeeded,failed,timed_out,cancelled,lost,missed,discarded,excluded" doc:"State of the run"`
 	Reason      string   `json:"reason" doc:"Why it is there, for machines; may be empty"`
@@ -159,7 +159,7 @@ type listRunsInput struct {
 	ExecutorID  string `query:"executorId" doc:"Only runs of this executor"`
 	InstanceID  string `query:"instanceId" doc:"Only runs that this instance has or had last"`
 	State       string `query:"state" maxLength:"200" doc:"One or several, separated by commas"`
-	Cause       string `query:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill,timer" doc:"Only runs that exist for this reason"`
+	Cause       string `query:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill,timer,import" doc:"Only runs that exist for this reason"`
 	From        string `query:"from" format:"date-time" doc:"Planned at or after, by the clock of the node that planned it"`
 	To          string `query:"to" format:"date-time" doc:"Planned before, by that clock"`
 	Q           string `query:"q" maxLength:"128" doc:"Part of the job's name"`

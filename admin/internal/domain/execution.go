@@ -81,6 +81,7 @@ const (
 	CauseParent   Cause = "parent"
 	CauseBackfill Cause = "backfill" // somebody asked for a past range; FireAt is the logical date
 	CauseTimer    Cause = "timer"    // a timer was set for it
+	CauseImport   Cause = "import"   // it had ended before it came into the database (store.Imports)
 )
 
 // Reason is a stable code for why an execution is where it is. Empty when the

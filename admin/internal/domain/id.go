@@ -62,6 +62,10 @@ const (
 	MaxNodeID = 1<<idNodeBits - 1
 )
 
+// ImportNode is the number in the ids of imported rows. No node has it, so that these ids
+// are free at any time in the past.
+const ImportNode NodeID = 0
+
 // idEpoch is 2026-01-01T00:00:00Z; idTimeBits of milliseconds last until 2095.
 const idEpoch = 1767225600000
 
@@ -78,7 +82,7 @@ type IDSource struct {
 	seq  int64 // guarded by mu
 }
 
-// NewIDSource returns a source for the node with this number (1..MaxNodeID).
+// NewIDSource returns a source for the node with this number (1..MaxNodeID), or for ImportNode.
 func NewIDSource(node NodeID, now func() time.Time) *IDSource {
 	return &IDSource{node: int64(node) & MaxNodeID, now: now}
 }
@@ -108,6 +112,9 @@ func IDFloor(t time.Time) int64 {
 func IDTime(id int64) time.Time {
 	return time.UnixMilli(id>>(idNodeBits+idSeqBits) + idEpoch).UTC()
 }
+
+// Imported reports whether an id is from a source of ImportNode.
+func Imported(id int64) bool { return NodeID(id>>idSeqBits&MaxNodeID) == ImportNode }
 
 // Partitions is the number of slices the trigger and execution tables are
 // divided into; a job stays in its partition for life (DESIGN section 3).

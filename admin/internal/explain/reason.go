@@ -85,6 +85,7 @@ var causes = map[domain.Cause]Text{
 	domain.CauseParent:   {"started by another run", "由另一次运行触发"},
 	domain.CauseBackfill: {"started by a backfill", "由补数触发"},
 	domain.CauseTimer:    {"asked for by a timer that an application set", "由应用设置的定时触发"},
+	domain.CauseImport:   {"imported after it had ended", "结束后导入"},
 }
 
 func causeText(c domain.Cause) Text {

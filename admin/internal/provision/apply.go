@@ -154,6 +154,8 @@ type Access struct {
 	JoinToken string `json:"joinToken"`
 	APIKey    string `json:"apiKey"`
 	TimerKey  string `json:"timerKey"`
+	// Others are the join tokens of further executors, by their names.
+	Others map[string]string `json:"others,omitempty"`
 }
 
 // Executors is what GiveAccess asks of the store.
@@ -163,18 +165,11 @@ type Executors interface {
 	CreateExecutor(ctx context.Context, e domain.Executor) error
 }
 
-// GiveAccess makes the executor in the first tenant, unless it exists, and gives access to it.
-// It is for the owner of the process, such as the demo. Others use the API.
-func GiveAccess(ctx context.Context, s Executors, a *auth.Service, id int64, executor string) (Access, error) {
+// GiveAccess makes the executors in the first tenant, unless they exist, and gives access to the
+// first one, and join tokens to the others. It is for the owner of the process, such as the demo.
+// Others use the API.
+func GiveAccess(ctx context.Context, s Executors, a *auth.Service, newID func() int64, executor string, others ...string) (out Access, err error) {
 	tenant, err := s.FindTenantByName(ctx, auth.FirstTenant)
-	if err != nil {
-		return Access{}, err
-	}
-	e, err := s.FindExecutorByName(ctx, tenant.ID, executor)
-	if domain.Is(err, domain.CodeNotFound) {
-		e = domain.Executor{ID: domain.ExecutorID(id), TenantID: tenant.ID, Name: executor, CreatedAt: time.Now().UTC()}
-		err = s.CreateExecutor(ctx, e)
-	}
 	if err != nil {
 		return Access{}, err
 	}
@@ -182,9 +177,18 @@ func GiveAccess(ctx context.Context, s Executors, a *auth.Service, id int64, exe
 		Kind: auth.KindUser, Tenant: tenant.ID, Name: "demo",
 		Role: domain.RoleAdmin, Permissions: domain.RoleAdmin.Permissions(),
 	}
-	var out Access
-	if _, out.JoinToken, err = a.CreateJoinToken(ctx, owner, auth.JoinTokenParams{Executor: e.ID, Name: executor}); err != nil {
+	if out.JoinToken, err = letIn(ctx, s, a, owner, newID(), executor); err != nil {
 		return Access{}, err
+	}
+	for _, name := range others {
+		token, err := letIn(ctx, s, a, owner, newID(), name)
+		if err != nil {
+			return Access{}, err
+		}
+		if out.Others == nil {
+			out.Others = map[string]string{}
+		}
+		out.Others[name] = token
 	}
 	scope := domain.Scope{Executors: []string{executor}}
 	if _, out.APIKey, err = a.CreateAPIKey(ctx, owner, executor, domain.RoleCaller, time.Time{}, scope); err != nil {
@@ -192,4 +196,17 @@ func GiveAccess(ctx context.Context, s Executors, a *auth.Service, id int64, exe
 	}
 	_, out.TimerKey, err = a.CreateAPIKey(ctx, owner, executor+" timers", domain.RoleTimer, time.Time{}, scope)
 	return out, err
+}
+
+// letIn makes an executor, unless it exists, and a join token of it.
+func letIn(ctx context.Context, s Executors, a *auth.Service, owner auth.Identity, id int64, name string) (token string, err error) {
+	e, err := s.FindExecutorByName(ctx, owner.Tenant, name)
+	if domain.Is(err, domain.CodeNotFound) {
+		e = domain.Executor{ID: domain.ExecutorID(id), TenantID: owner.Tenant, Name: name, CreatedAt: time.Now().UTC()}
+		err = s.CreateExecutor(ctx, e)
+	}
+	if err == nil {
+		_, token, err = a.CreateJoinToken(ctx, owner, auth.JoinTokenParams{Executor: e.ID, Name: name})
+	}
+	return token, err
 }

@@ -76,6 +76,7 @@ type Console interface {
 	Retention
 	RetentionRules
 	RunPurges
+	Imports
 	Cluster
 }
 

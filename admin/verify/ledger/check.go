@@ -71,7 +71,9 @@ type account struct {
 	deleted int
 	// forgotten counts jobs without their old revisions.
 	forgotten int
-	families  map[domain.ExecutionID]*family
+	// imported counts runs that are not judged, because they were imported.
+	imported int
+	families map[domain.ExecutionID]*family
 	// unplanned are rows of times at which the schedule does not fire, until the second
 	// pass has seen them.
 	unplanned map[domain.ExecutionID]store.Occurrence

@@ -350,3 +350,20 @@ func TestDeletedRuns(t *testing.T) {
 	b.jobs[0].RunsFrom = time.Time{}
 	require.NotEmpty(t, judge(t, b).Examples, "or else it would be")
 }
+
+// TestImportedRuns: a run that was imported fits no schedule and overlaps others. It is counted, and
+// neither judged nor taken for a run that was asked for.
+func TestImportedRuns(t *testing.T) {
+	b := newBook()
+	clean := judge(t, b)
+	for _, e := range b.entries[len(b.entries)-300:][:3] {
+		e.ID, e.Cause, e.FireAt = e.ID+1_000_000, domain.CauseImport, e.FireAt+1234
+		e.GrantedAt, e.FinishedAt = e.FireAt-5000, e.FireAt+100_000
+		b.entries = append(b.entries, e)
+	}
+	r := judge(t, b)
+	require.Empty(t, r.Examples)
+	require.Equal(t, 0, r.ExitCode())
+	require.Equal(t, []int{clean.Ran, clean.Asked, clean.Expected}, []int{r.Ran, r.Asked, r.Expected})
+	require.Contains(t, strings.Join(r.Notes, "\n"), "3 runs were imported after they had ended")
+}

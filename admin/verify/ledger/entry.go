@@ -37,8 +37,14 @@ func (a *account) readExecutions(ctx context.Context, r store.LedgerReader) erro
 	})
 }
 
-// judge looks at one row.
+// judge looks at one row. Imported runs had ended before they were known here, and nothing was
+// promised about them.
 func (a *account) judge(e *store.LedgerEntry) {
+	if e.Cause == domain.CauseImport {
+		a.imported++
+		a.report.Asked-- // the first pass took it for a run that was asked for
+		return
+	}
 	scheduled := e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire
 	line := a.jobs[e.JobID]
 	if line == nil {
@@ -172,6 +178,9 @@ func (a *account) sum() {
 		r.Notes = append(r.Notes, "no fire time was due and nothing was asked for: there was nothing to judge")
 	}
 	r.Notes = append(r.Notes, "the rows are compared with the schedules, not with witnesses: what handlers did is not judged")
+	if a.imported > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d runs were imported after they had ended: they are not judged", a.imported))
+	}
 	if a.deleted > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("of %d jobs runs were deleted before their age, by a rule of retention or by hand: earlier fire times are not judged", a.deleted))
 	}

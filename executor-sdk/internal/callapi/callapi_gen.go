@@ -909,7 +909,7 @@ type Run struct {
 	// BoundTo The only instance that may take it
 	BoundTo string `json:"boundTo,omitempty"`
 
-	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
+	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one); import (it ended before it came into this database, as sample data does)
 	Cause string `json:"cause"`
 
 	// ClaimedAt When it was planned
@@ -1034,7 +1034,7 @@ type RunDetail struct {
 	// BoundTo The only instance that may take it
 	BoundTo string `json:"boundTo,omitempty"`
 
-	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
+	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one); import (it ended before it came into this database, as sample data does)
 	Cause string `json:"cause"`
 
 	// ClaimedAt When it was planned
@@ -1395,7 +1395,7 @@ type StartedRun struct {
 	// BoundTo The only instance that may take it
 	BoundTo string `json:"boundTo,omitempty"`
 
-	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
+	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one); import (it ended before it came into this database, as sample data does)
 	Cause string `json:"cause"`
 
 	// ClaimedAt When it was planned

@@ -61,7 +61,8 @@ export const api = {
   jobs: (query: JobsQuery, signal?: AbortSignal) =>
     take(http.GET('/api/v1/jobs', { params: { query: present(query) }, signal })) as Promise<T.Page<T.Job>>,
   job: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/jobs/{id}', { params: { ...at(id), query: { recent: RUNS_OF_JOB } }, signal })) as Promise<T.Job>,
-  createJob: (body: T.JobWrite & { state?: T.JobState }, allow: Lenient = {}) =>
+  startSamples: () => take(http.POST('/api/v1/samples')),
+  createJob: (body: Body<'/api/v1/jobs', 'post'>, allow: Lenient = {}) =>
     take(http.POST('/api/v1/jobs', { params: { query: allow }, body })) as Promise<T.Job>,
   updateJob: (id: T.Id, revision: number, body: T.JobWrite, allow: Lenient = {}) =>
     take(

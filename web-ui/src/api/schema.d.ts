@@ -2828,6 +2828,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/samples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make the sample handlers available
+         * @description Makes the tenant's built-in executor, unless it is there. The admin nodes are its instances, and have handlers to try jobs with before there is an application: sample.hello succeeds, sample.sleep takes some seconds, sample.fail fails. They reach nothing. denied: the operator has switched them off.
+         */
+        post: operations["start-samples"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/schedules/preview": {
         parameters: {
             query?: never;
@@ -4265,7 +4285,7 @@ export interface components {
              * @description Runs that exist for this reason; default of a retry: all but those that are retries themselves
              * @enum {string}
              */
-            cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer";
+            cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer" | "import";
             /** @description Part of what the handler of a run said of its failure */
             error?: string;
             /** @description Of this executor */
@@ -8433,10 +8453,10 @@ export interface components {
             /** @description The only instance that may take it */
             boundTo?: string;
             /**
-             * @description Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
+             * @description Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one); import (it ended before it came into this database, as sample data does)
              * @enum {string}
              */
-            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer";
+            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer" | "import";
             /**
              * Format: date-time
              * @description When it was planned
@@ -8627,10 +8647,10 @@ export interface components {
             /** @description The only instance that may take it */
             boundTo?: string;
             /**
-             * @description Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
+             * @description Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one); import (it ended before it came into this database, as sample data does)
              * @enum {string}
              */
-            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer";
+            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer" | "import";
             /**
              * Format: date-time
              * @description When it was planned
@@ -8914,6 +8934,14 @@ export interface components {
             instanceId?: string;
             /** @description Why; shown beside the run */
             note?: string;
+        };
+        Samples: {
+            /** @description Its name */
+            executor: string;
+            /** @description Id of the built-in executor */
+            executorId: string;
+            /** @description Names of the sample handlers */
+            handlers: string[];
         };
         SaveCellInputBody: {
             /** @description Addresses of its executor ports, host:port, as executors reach them */
@@ -9419,10 +9447,10 @@ export interface components {
             /** @description The only instance that may take it */
             boundTo?: string;
             /**
-             * @description Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
+             * @description Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one); import (it ended before it came into this database, as sample data does)
              * @enum {string}
              */
-            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer";
+            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer" | "import";
             /**
              * Format: date-time
              * @description When it was planned
@@ -29508,7 +29536,7 @@ export interface operations {
                 /** @description One or several, separated by commas */
                 state?: string;
                 /** @description Only runs that exist for this reason */
-                cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer";
+                cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer" | "import";
                 /** @description Planned at or after, by the clock of the node that planned it */
                 from?: string;
                 /** @description Planned before, by that clock */
@@ -30406,6 +30434,125 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "start-samples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Samples"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -28,7 +28,7 @@ export const FINAL_STATES: readonly RunState[] = [
   'discarded',
   'excluded',
 ]
-export const CAUSES: readonly Cause[] = ['schedule', 'manual', 'api', 'misfire', 'retry', 'parent', 'backfill', 'timer']
+export const CAUSES: readonly Cause[] = ['schedule', 'manual', 'api', 'misfire', 'retry', 'parent', 'backfill', 'timer', 'import']
 export const RANGES = ['1h', '24h', '7d', '30d'] as const
 export type Range = (typeof RANGES)[number]
 

@@ -9,7 +9,10 @@ import (
 )
 
 // CustomerPace is the mean time between two new orders.
-const CustomerPace = 4 * time.Second
+const CustomerPace = time.Minute
+
+// payEvery is the mean time after which customers with an open order think of it again.
+const payEvery = 4 * time.Second
 
 // payWithin is how long a customer who pays takes at most.
 const payWithin = 45 * time.Second
@@ -19,8 +22,8 @@ const payWithin = 45 * time.Second
 // nobody pays.
 func (s *Shop) Customers(ctx context.Context, ordered func(ctx context.Context, order int64) error) error {
 	r := rand.New(rand.NewPCG(uint64(s.now().UnixNano()), 7))
-	for {
-		wait := time.Duration(float64(CustomerPace) * (0.3 + 1.4*r.Float64()))
+	for first := true; ; first = false {
+		wait := time.Duration(float64(payEvery) * (0.3 + 1.4*r.Float64()))
 		select {
 		case <-ctx.Done():
 			return nil
@@ -28,6 +31,9 @@ func (s *Shop) Customers(ctx context.Context, ordered func(ctx context.Context, 
 		}
 		if err := s.payOpenOrders(ctx, r); err != nil && ctx.Err() == nil {
 			slog.Warn("customers could not pay", "err", err)
+		}
+		if !first && r.Int64N(int64(CustomerPace/payEvery)) > 0 {
+			continue
 		}
 		order, err := s.PlaceOrder(ctx, r)
 		if err == nil {

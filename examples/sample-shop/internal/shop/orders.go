@@ -36,7 +36,7 @@ type Reconciled struct {
 // ReconcileTotals compares each paid order's total with its lines and its
 // payments, and writes down those that do not add up.
 //
-//carillon:clock name=reconcile-totals every=10s idempotent owner=books@shop.example description="Compare order totals with lines and payments"
+//carillon:clock name=reconcile-totals cron="*/2 * * * *" zone=Europe/Berlin idempotent owner=books@shop.example description="Compare order totals with lines and payments"
 func (o *Orders) ReconcileTotals(ctx context.Context) (Reconciled, error) {
 	var out Reconciled
 	err := o.Shop.inTx(ctx, func(tx *sql.Tx) error {

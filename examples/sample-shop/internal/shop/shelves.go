@@ -25,7 +25,7 @@ type Counted struct {
 // CountShelves counts the products that are its shard's: each product is
 // counted by exactly one of the four, whichever instances they run on.
 //
-//carillon:clock name=count-shelves cron="15 * * * * *" dialect=seconds zone=Asia/Shanghai shards=4 before=open-count after=shelf-report fire-timeout=1m idempotent description="Count the shelves in four slices and add them up"
+//carillon:clock name=count-shelves cron="15 */5 * * * *" dialect=seconds zone=Asia/Shanghai shards=4 before=open-count after=shelf-report fire-timeout=1m idempotent description="Count the shelves in four slices and add them up"
 func (s *Shelves) CountShelves(ctx context.Context) (Counted, error) {
 	mine := executor.TaskFrom(ctx).Shard()
 	var out Counted

@@ -27,14 +27,14 @@ type Synced struct {
 var errSupplierBusy = errors.New("the supplier's system answers 503: try again later")
 
 // SyncInventory refills what runs low from the supplier's stock. The supplier
-// is moody: it refuses the first attempt of every third minute, so that a run
+// is moody: it refuses the first attempt of every third fire time, so that a run
 // can be seen failing and being retried.
 //
-//carillon:clock name=sync-inventory cron="*/20 * * * * *" dialect=seconds zone=Asia/Shanghai retries=2 retry-delay=3s timeout=30s owner=stock@shop.example description="Refill low stock; the supplier fails now and then and is asked again"
+//carillon:clock name=sync-inventory cron="*/5 * * * *" zone=Asia/Shanghai retries=2 retry-delay=3s timeout=30s owner=stock@shop.example description="Refill low stock; the supplier fails now and then and is asked again"
 func (s *Stock) SyncInventory(ctx context.Context) (Synced, error) {
 	log := executor.Logger(ctx)
 	task := executor.TaskFrom(ctx)
-	if task.FireTime.Minute()%3 == 0 && task.Attempt == 1 {
+	if task.FireTime.Minute()/5%3 == 0 && task.Attempt == 1 {
 		log.Warn("the supplier refused", "attempt", task.Attempt)
 		return Synced{}, errSupplierBusy
 	}

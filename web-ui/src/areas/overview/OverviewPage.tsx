@@ -1,12 +1,16 @@
 // Is anything wrong, is anything late, what comes next: on one screen.
 import { CheckCircleOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
-import { Link } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { queries } from '../../api/queries'
+import { api } from '../../api/endpoints'
+import { queries, refreshJobs } from '../../api/queries'
 import { statisticQueries } from '../../api/statistics'
 import type { AttentionItem, Overview } from '../../api/types'
-import { useCan, useLang } from '../../ui/hooks'
+import { randomKey } from '../../lib/misc'
+import { ActionButton } from '../../ui/ActionButton'
+import { useCan, useLang, useShowError } from '../../ui/hooks'
 import { OutcomeBars, OutcomeFacts } from '../../ui/Outcomes'
 import { Page } from '../../ui/Page'
 import { Blank, ErrorState, PageSkeleton } from '../../ui/States'
@@ -230,10 +234,12 @@ function NextFires({ fires }: { fires: Overview['nextFires'] }) {
 /** The way from an empty system to the first run; each step from real data. */
 function FirstSteps({ data }: { data: Overview }) {
   const { t } = useTranslation()
+  const edits = useCan('editor')
   const connected = data.executors.online > 0
   return (
     <section className="card">
       <h2>{t('overview.startTitle')}</h2>
+      {edits && <SampleRun />}
       <ol style={{ paddingLeft: 20, display: 'grid', gap: 6 }}>
         <li>
           {connected && <span className="st-success">✓ </span>}
@@ -245,5 +251,34 @@ function FirstSteps({ data }: { data: Overview }) {
         <li>{t('overview.start3')}</li>
       </ol>
     </section>
+  )
+}
+
+/** A first run without an application: the server has a handler for it. */
+function SampleRun() {
+  const { t } = useTranslation()
+  const showError = useShowError()
+  const navigate = useNavigate()
+  const [busy, setBusy] = useState(false)
+  const start = async () => {
+    setBusy(true)
+    try {
+      const { executorId, handlers } = await api.startSamples()
+      const job = await api.createJob({ name: 'hello', description: t('overview.sampleJob'), executor: { id: executorId }, handler: handlers[0] ?? '', logLevel: 'INFO', schedule: { kind: 'none', zone: 'UTC' } })
+      const run = await api.runJob(job.id, {}, randomKey())
+      refreshJobs()
+      await navigate({ to: '/runs/$runId', params: { runId: run.id } })
+    } catch (err) {
+      showError(err)
+      setBusy(false)
+    }
+  }
+  return (
+    <p className="row">
+      <ActionButton type="primary" loading={busy} onClick={() => void start()}>
+        {t('overview.sample')}
+      </ActionButton>
+      <span className="muted">{t('overview.sampleHelp')}</span>
+    </p>
   )
 }

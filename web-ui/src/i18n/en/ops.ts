@@ -46,6 +46,9 @@ export const ops = {
     start1: 'Connect an executor: your application with the SDK inside',
     start2: 'Create a job for one of its handlers',
     start3: 'Run it and watch its log',
+    sample: 'Run a sample job',
+    sampleHelp: 'Without an application: this server greets you itself.',
+    sampleJob: 'A sample: this server runs it itself.',
   },
   instance: { online: 'Online', draining: 'Draining', silent: 'Silent', gone: 'Gone' },
   executors: {

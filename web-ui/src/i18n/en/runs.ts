@@ -16,7 +16,7 @@ export const runs = {
   },
   planned: 'Planned',
   lingers: 'handler still runs',
-  cause: { schedule: 'Schedule', manual: 'By hand', api: 'API', misfire: 'Catch-up', retry: 'Retry', parent: 'Another job', backfill: 'Backfill', timer: 'Timer' },
+  cause: { schedule: 'Schedule', manual: 'By hand', api: 'API', misfire: 'Catch-up', retry: 'Retry', parent: 'Another job', backfill: 'Backfill', timer: 'Timer', import: 'Imported' },
   reason: {
     misfire: 'Missed: the fire time passed beyond its threshold',
     coalesced: 'Another run stands for it',

@@ -48,6 +48,9 @@ export const ops: typeof en = {
     start1: '接入执行器：内嵌 SDK 的业务应用',
     start2: '为它的某个处理器新建任务',
     start3: '立即运行并查看日志',
+    sample: '运行示例任务',
+    sampleHelp: '无需应用：由本服务器自己执行。',
+    sampleJob: '示例：由本服务器自己执行。',
   },
   instance: { online: '在线', draining: '排空中', silent: '无心跳', gone: '已离开' },
   executors: {

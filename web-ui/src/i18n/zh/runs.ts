@@ -18,7 +18,7 @@ export const runs: typeof en = {
   },
   planned: '已计划',
   lingers: '处理器仍在运行',
-  cause: { schedule: '调度', manual: '人工', api: 'API', misfire: '补跑', retry: '重试', parent: '其他任务', backfill: '补数', timer: '定时' },
+  cause: { schedule: '调度', manual: '人工', api: 'API', misfire: '补跑', retry: '重试', parent: '其他任务', backfill: '补数', timer: '定时', import: '导入' },
   reason: {
     misfire: '错过：触发时间已超过阈值',
     coalesced: '已由另一次执行代替',

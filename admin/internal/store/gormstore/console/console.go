@@ -10,6 +10,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/document"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/past"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/retention"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/timer"
@@ -38,6 +39,7 @@ type Console struct {
 	retention.Retention
 	retention.Rules
 	retention.RunPurges
+	past.Past
 	Cluster
 }
 
@@ -104,6 +106,6 @@ func New(db *db.DB, specs *record.SpecCache, engine *engine.Engine, firesPerMinu
 	old, rules, purges := retention.New(db)
 	return &Console{
 		access.New(db, engine), Executors{c}, Catalogue{c}, Jobs{c}, Calendars{c, newCalendarTable(c.DB)}, Scripts{c}, DocumentSets{c}, Cells{c},
-		Backfills{c}, timer.New(db, engine), Statistics{shared: c}, Runs{c}, Limits{c}, Maintenance{c}, Quotas{c}, Logs{c}, Ledger{c}, old, rules, purges, Cluster{c},
+		Backfills{c}, timer.New(db, engine), Statistics{shared: c}, Runs{c}, Limits{c}, Maintenance{c}, Quotas{c}, Logs{c}, Ledger{c}, old, rules, purges, past.New(db), Cluster{c},
 	}
 }

@@ -34,7 +34,7 @@ func (c *selector) add(a *cli.App, cmd *cobra.Command, runs bool) {
 		text(&c.filter.State, "state", "", "all in these states, separated by commas")
 		text(&c.since, "since", "", "all planned in this span before now (24h), or from this RFC 3339 instant")
 		text(&c.until, "until", "", "all planned before this span before now (1h), or before this RFC 3339 instant")
-		cli.ChoiceFlag(cmd, &c.filter.Cause, "cause", "", []string{"schedule", "misfire", "manual", "api", "retry", "parent", "backfill", "timer"},
+		cli.ChoiceFlag(cmd, &c.filter.Cause, "cause", "", []string{"schedule", "misfire", "manual", "api", "retry", "parent", "backfill", "timer", "import"},
 			"all that exist for this reason (default of a retry: all but retries)")
 		c.flags = append(c.flags, "cause")
 		text(&c.filter.Error, "error", "", "all with this part of the handler's error")

@@ -37,7 +37,7 @@ const succeeded = "succeeded" // the one good end
 func finished(state string) bool { return !slices.Contains(runStates[:5], state) }
 
 // runCauses are the reasons why a run exists.
-var runCauses = []string{"schedule", "misfire", "manual", "api", "retry", "parent", "backfill", "timer"}
+var runCauses = []string{"schedule", "misfire", "manual", "api", "retry", "parent", "backfill", "timer", "import"}
 
 func runView(now time.Time) output.View[apiclient.Run] {
 	return output.View[apiclient.Run]{
