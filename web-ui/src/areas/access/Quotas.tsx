@@ -10,6 +10,7 @@ import { Dialog } from '../../ui/Dialog'
 import { message } from '../../ui/notices'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
 import { useShowError } from '../../ui/hooks'
+import { StateIcon } from '../../ui/StateIcon'
 
 interface Named {
   id: Id
@@ -65,7 +66,7 @@ function Used({ quota: { used, limit } }: { quota: Quota }) {
         </span>
       )}
       <span className="num nowrap">{used.toLocaleString()}</span>
-      {limit > 0 && used >= limit && <span className="st-timeout small">■ {t('limits.full')}</span>}
+      {limit > 0 && used >= limit && <span className="state st-timeout small"><StateIcon name="stop" /> {t('limits.full')}</span>}
     </span>
   )
 }

@@ -11,6 +11,7 @@ import { ActionButton } from '../../ui/ActionButton'
 import { Dialog } from '../../ui/Dialog'
 import { useShowError } from '../../ui/hooks'
 import { message } from '../../ui/notices'
+import { StateIcon } from '../../ui/StateIcon'
 
 /** What is limited, and to how many; 0 = no limit. */
 export type Limited = Pick<Limit, 'kind' | 'subject' | 'maxRunning'>
@@ -72,7 +73,7 @@ export function Running({ row }: { row: Pick<Limit, 'maxRunning' | 'running'> })
       <span className="num nowrap">
         {row.running}/{row.maxRunning}
       </span>
-      {row.running >= row.maxRunning && <span className="st-timeout small">■ {t('limits.full')}</span>}
+      {row.running >= row.maxRunning && <span className="state st-timeout small"><StateIcon name="stop" /> {t('limits.full')}</span>}
     </span>
   )
 }

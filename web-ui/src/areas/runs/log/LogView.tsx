@@ -15,6 +15,7 @@ import { useDebounced, useShowError } from '../../../ui/hooks'
 import { LogBar } from './LogBar'
 import { LogLines } from './LogLines'
 import { ErrorState } from '../../../ui/States'
+import { StateIcon } from '../../../ui/StateIcon'
 import { useFollow } from './useFollow'
 import { useLogSearch } from './useLogSearch'
 import { useRunLog } from './useRunLog'
@@ -45,7 +46,7 @@ export function LogCount({ log }: { log: LogSnapshot }) {
       {log.interrupted ? (
         <span className="st-timeout">{t('runs.log.reconnecting')}</span>
       ) : !log.complete ? (
-        <span className="st-running">● {t('runs.log.live')}</span>
+        <span className="state st-running"><StateIcon name="dot" /> {t('runs.log.live')}</span>
       ) : whole ? (
         t('runs.log.ended')
       ) : (
