@@ -20,7 +20,8 @@ import { message } from '../../ui/notices'
 import { Page } from '../../ui/Page'
 import { RetryDialog } from './RetryDialog'
 import { RunShards } from './RunShards'
-import { RunTimeline } from './RunTimeline'
+import { RunCompare } from './RunCompare'
+import { PartsGantt, RunGantt } from './RunGantt'
 import { RunStateChip } from '../../ui/StateChip'
 import { ErrorState, PageSkeleton } from '../../ui/States'
 import { AbsoluteTime, DurationText } from '../../ui/TimeText'
@@ -67,17 +68,15 @@ function Content({ run }: { run: RunDetail }) {
         <RunFacts run={run} explanation={explain.data} />
         <RunProgress run={run} />
         <RunSnoozes run={run} />
-        {run.stage ? <RunShards run={run} /> : hasBegun(run) && <LogView run={run} />}
+        {run.stage && <RunShards run={run} />}
         <section className="card">
-          {run.stage ? (
-            <h2>{t('explain.steps')}</h2>
-          ) : (
-            <>
-              <h2>{t('runs.detail.timeline')}</h2>
-              <RunTimeline run={run} />
-              <h3 style={{ margin: '14px 0 6px' }}>{t('explain.steps')}</h3>
-            </>
-          )}
+          <h2>{t('charts.gantt')}</h2>
+          {run.stage ? <PartsGantt run={run} /> : <RunGantt run={run} />}
+        </section>
+        {!run.stage && hasBegun(run) && <LogView run={run} />}
+        <RunCompare run={run} />
+        <section className="card">
+          <h2>{t('explain.steps')}</h2>
           {explain.data ? (
             <ExplainSteps explanation={explain.data} />
           ) : explain.error ? (
