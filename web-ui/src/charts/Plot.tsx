@@ -124,11 +124,13 @@ export function Plot(props: PlotProps) {
   const said = span ? t('charts.span', { from: readout(span[0]), to: readout(span[1]) }) : at >= 0 ? readout(at) : ''
   return (
     <div className="plot" ref={box}>
-      <button type="button" className={`plot-drawing${onOpen || onSelect ? ' opens' : ''}`} aria-label={`${label}. ${help}`} {...on}>
+      <div className="plot-drawing">
         <svg aria-hidden="true" width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
           {props.draw(width, at, span)}
         </svg>
-      </button>
+        {/* Above the drawing, since the labels of an axis are no name of a button. */}
+        <button type="button" className={`plot-target${onOpen || onSelect ? ' opens' : ''}`} aria-label={`${label}. ${help}`} {...on} />
+      </div>
       <p className="plot-readout" aria-live="polite">
         {said}
       </p>

@@ -52,8 +52,10 @@ export function JobDurations({ job }: { job: Job }) {
   const few = hours ? (hours.total.duration?.count ?? 0) < FEW * Math.max(1, stepsOf(hours, 'duration').length) : false
   const days = useQuery({ ...statisticQueries.week(job.id, 'day'), enabled: few }).data
   const runs = useQuery(list(['job', job.id, 'dots', since], (signal) => api.runs({ jobId: job.id, from: since, limit: DOTS }, signal), DOTS_POLL_MS)).data
-  if (!hours || !runs || (few && !days)) return <section className="card" />
+  if (!hours || !runs || (few && !days)) return null
   const dots = runs.items.flatMap((run): Dot[] => (run.durationMs === null ? [] : [{ id: run.id, at: Date.parse(run.startedAt ?? run.fireAt), ms: run.durationMs, state: run.state }]))
+  const steps = stepsOf((few && days) || hours, 'duration').map((one) => ({ ...one, from: Math.max(from, one.from), to: Math.min(to, one.to) }))
+  if (dots.length + steps.length === 0) return null
   const timeout = parseDuration(job.timeout)
   return (
     <section className="card">
@@ -63,7 +65,7 @@ export function JobDurations({ job }: { job: Job }) {
       </p>
       <Band
         label={t('charts.durations')}
-        steps={stepsOf((few && days) || hours, 'duration').map((one) => ({ ...one, from: Math.max(from, one.from), to: Math.min(to, one.to) }))}
+        steps={steps}
         dots={dots}
         from={from}
         to={to}

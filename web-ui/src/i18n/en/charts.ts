@@ -1,7 +1,7 @@
 export const charts = {
-  help: 'Point at the picture, or read its values with the arrow keys.',
-  helpOpen: 'Point at the picture, or read its values with the arrow keys. Enter or a click opens the runs.',
-  helpSelect: 'Arrow keys read the values, Enter or a click opens the runs. A drag, or Shift with the arrow keys and then Enter, selects a time.',
+  help: 'Arrow keys read the values.',
+  helpOpen: 'Arrow keys read the values. Enter or a click opens the runs.',
+  helpSelect: 'Arrow keys read the values. Enter or a click opens the runs. A drag or Shift with arrow keys, then Enter, selects a time.',
   span: 'Selected from {{from}} to {{to}}. Enter shows these runs.',
   zone: 'Times in {{zone}}',
   ownScale: 'Failures have a larger scale.',
