@@ -23,6 +23,8 @@ describe('scales', () => {
     [0, 4, [0]],
     [3, 4, [0, 1, 2, 3]],
     [97, 4, [0, 50]],
+    [44, 2, [0, 20, 40]],
+    [1, 1, [0, 1]],
     [1000, 4, [0, 500, 1000]],
   ])('counts up to %d have round ticks', (max, n, want) => expect(countTicks(max, n)).toEqual(want))
   it('durations have bounds and ticks that enclose them', () => {

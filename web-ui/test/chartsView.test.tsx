@@ -84,7 +84,7 @@ it('a drag selects a span, and a click opens one bar', () => {
 it('bars name their outcomes, the zone and the larger scale, and are a table too', () => {
   const few = { ...bars, items: [ended('2026-11-21T12:00:00Z', { succeeded: 700, failed: 1 })], total: ended('', { succeeded: 700, failed: 1 }) }
   const { container } = show(<HourBars data={few} label="Runs" zone="Asia/Shanghai" />)
-  expect([...container.querySelectorAll('.legend li')].map((one) => one.textContent)).toEqual(['succeeded', 'failed', 'Times in Asia/Shanghai Failures have a larger scale.'])
+  expect([...container.querySelectorAll('.legend li')].map((one) => one.textContent)).toEqual(['succeeded', 'failed', 'Times in Asia/Shanghai', 'Failures have a larger scale.'])
   open(container.querySelector('details'))
   expect(screen.getAllByRole('row').map((row) => row.textContent)).toEqual(['Timesucceededfailed', '2026-11-21 20:00–21:00 Asia/Shanghai7001'])
 })

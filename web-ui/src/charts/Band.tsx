@@ -75,7 +75,7 @@ export function Band(props: Props) {
       onOpen={onOpen && ((place) => onOpen(dots?.[place], steps[place]))}
       onSelect={onSelect && ((first, last) => onSelect(...range(first, last)))}
       draw={(width, cursor, span) => <Drawing {...props} {...{ steps, dots, width, height, cursor, chosen: span ? range(...span).map((one) => Date.parse(one)) : props.selected }} />}
-      note={t('charts.zone', { zone })}
+      notes={[t('charts.zone', { zone })]}
       legend={
         <>
           {steps.length > 0 && (

@@ -58,7 +58,7 @@ export function Gantt({ label, rows, zone, onOpen }: Props) {
           : undefined
       }
       draw={(width, cursor) => <Drawing {...{ rows, zone, width, cursor, from, to }} x={scale(width)} />}
-      note={t('charts.zone', { zone })}
+      notes={[t('charts.zone', { zone })]}
       legend={
         <>
           {KINDS.flatMap((kind) => {

@@ -74,7 +74,7 @@ export function HourBars({ data, label, zone, height = 160, onOpen, onSelect, se
       onOpen={onOpen && ((place) => onOpen(...range(place)))}
       onSelect={onSelect && ((first, last) => onSelect(...range(first, last)))}
       draw={(width, cursor, span) => <Drawing {...{ data, from, to, step, zone, width, room, cursor, span, selected, hatch }} />}
-      note={`${t('charts.zone', { zone })}${scaled ? ` ${t('charts.ownScale')}` : ''}`}
+      notes={[t('charts.zone', { zone }), ...(scaled ? [t('charts.ownScale')] : [])]}
       legend={there.map((outcome) => (
         <LegendItem key={outcome} mark={<Part part={{ outcome, x: 1, y: 1, width: 12, height: 10 }} hatch={hatch} />}>
           {t(`charts.outcome.${outcome}`)}
@@ -124,7 +124,7 @@ function Drawing({ data, from, to, step, zone, width, room, cursor, span, select
   const slot = inner / Math.max(1, bars.starts.length)
   const [low, high] = span ? [from + span[0] * step, from + (span[1] + 1) * step] : (selected ?? [0, 0])
   const [left, right] = [x(Math.max(from, low)), x(Math.min(to, high))]
-  const above = bars.perAbove > 0 ? countTicks(bars.mostAbove, Math.max(1, Math.floor((bars.base) / 34))).map((n) => ({ y: TOP_PX + bars.base - n * bars.perAbove, label: n.toLocaleString() })) : [{ y: TOP_PX + bars.base, label: '0' }]
+  const above = bars.perAbove > 0 ? countTicks(bars.mostAbove, Math.max(1, Math.floor(bars.base / 34))).map((n) => ({ y: TOP_PX + bars.base - n * bars.perAbove, label: n.toLocaleString() })) : [{ y: TOP_PX + bars.base, label: '0' }]
   const below = bars.mostBelow > 0 ? [{ y: TOP_PX + bars.base + bars.mostBelow * bars.perBelow, label: bars.mostBelow.toLocaleString() }] : []
   const ticks = timeTicks(from, to, inner, zone, to - from <= 26 * HOUR_MS ? DAY_TICK_MS : 0)
   return (

@@ -29,7 +29,7 @@ export interface PlotProps {
   /** Entries of the legend, each a list item. */
   legend?: ReactNode
   /** Said below the picture, such as the zone of its times. */
-  note: string
+  notes: string[]
   table: () => ChartTable
 }
 
@@ -119,7 +119,7 @@ export function Plot(props: PlotProps) {
   const { t } = useTranslation()
   const { box, width } = useWidth()
   const { at, span, on } = useCursor(props, width)
-  const { label, height, readout, onSelect, onOpen, note, legend, table } = props
+  const { label, height, readout, onSelect, onOpen, notes, legend, table } = props
   const help = onSelect ? t('charts.helpSelect') : onOpen ? t('charts.helpOpen') : t('charts.help')
   const said = span ? t('charts.span', { from: readout(span[0]), to: readout(span[1]) }) : at >= 0 ? readout(at) : ''
   return (
@@ -137,7 +137,9 @@ export function Plot(props: PlotProps) {
       {!said && <p className="plot-help">{help}</p>}
       <ul className="legend">
         {legend}
-        <li>{note}</li>
+        {notes.map((note) => (
+          <li key={note}>{note}</li>
+        ))}
       </ul>
       <AsTable name={label} table={table} />
     </div>

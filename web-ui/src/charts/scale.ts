@@ -15,12 +15,14 @@ export function logarithmic(d0: number, d1: number, r0: number, r1: number): Sca
   return (value) => scale(Math.log(Math.max(d0, value)))
 }
 
-/** Round numbers from 0 to max, at most n beside 0. */
+/** Round numbers from 0 to max, about n beside 0. */
 export function countTicks(max: number, n: number): number[] {
   if (max <= 0 || n < 1) return [0]
   const rough = max / n
   const power = 10 ** Math.floor(Math.log10(rough))
-  const step = Math.max(1, [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough) ?? rough)
+  const steps = [1, 2, 5, 10].map((one) => one * power)
+  // A step above max would leave 0 alone.
+  const step = Math.max(1, steps.find((one) => one >= rough && one <= max) ?? steps.findLast((one) => one <= max) ?? max)
   return Array.from({ length: Math.floor(max / step) + 1 }, (_, i) => i * step)
 }
 

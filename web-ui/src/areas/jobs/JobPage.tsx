@@ -81,11 +81,11 @@ export function JobPage() {
         <Alert
           type="warning"
           showIcon
-          style={{ marginBottom: 12 }}
+          className="below-3"
           title={<PausedBy job={data} />}
         />
       )}
-      {data.pilesUp && <Alert type="warning" showIcon style={{ marginBottom: 12 }} title={t('jobs.list.pilesUp', { count: data.waiting })} />}
+      {data.pilesUp && <Alert type="warning" showIcon className="below-3" title={t('jobs.list.pilesUp', { count: data.waiting })} />}
       <DeclaredNote job={data} />
       <Tabs
         label={t('jobs.detail.tabs')}
@@ -183,7 +183,7 @@ function JobWhat({ job }: { job: Job }) {
           </Fact>
         )}
       </dl>
-      <h3 style={{ margin: '14px 0 6px' }}>{t('jobs.detail.input')}</h3>
+      <h3 className="sub-head">{t('jobs.detail.input')}</h3>
       <JsonView value={job.input} label={t('jobs.detail.input')} empty={t('jobs.detail.noInput')} />
     </section>
   )
@@ -235,7 +235,7 @@ function JobWhen({ job }: { job: Job }) {
           </Fact>
         )}
       </dl>
-      <h3 style={{ margin: '14px 0 6px' }}>{t('jobs.detail.nextFires')}</h3>
+      <h3 className="sub-head">{t('jobs.detail.nextFires')}</h3>
       {job.schedule.kind === 'none' ? (
         <p className="muted">{t('jobs.preview.none')}</p>
       ) : fires.data ? (
@@ -243,7 +243,7 @@ function JobWhen({ job }: { job: Job }) {
       ) : fires.error ? (
         <ErrorState error={fires.error} onRetry={() => void fires.refetch()} />
       ) : (
-        <span className="skeleton" style={{ height: 120, width: '100%' }} />
+        <span className="skeleton h-120 full" />
       )}
     </section>
   )

@@ -42,7 +42,7 @@ function Content({ data }: { data: Overview }) {
       {fresh && <FirstSteps data={data} />}
       <div>
         <Tiles data={data} />
-        <p className="muted small" style={{ marginTop: 6 }}>
+        <p className="muted small above-1">
           {t('overview.tilesCount')} {operates && <Link to="/timers">{t('overview.timersList')}</Link>}
         </p>
       </div>
@@ -272,7 +272,7 @@ function FirstSteps({ data }: { data: Overview }) {
   return (
     <section className="card">
       <h2>{t('overview.startTitle')}</h2>
-      <ol style={{ paddingLeft: 20, display: 'grid', gap: 6 }}>
+      <ol className="list-indent grid gap-1">
         <li>
           {connected && (
             <span className="st-success">

@@ -105,7 +105,7 @@ export function LogView({ run }: { run: RunDetail }) {
   const hidden = log.lines.length - lines.length
   return (
     <section className="card flush" aria-label={t('runs.log.title')} aria-busy={!log.loaded}>
-      <div className="card-head" style={{ margin: 0 }}>
+      <div className="card-head no-margin">
         <h2>{t('runs.log.title')}</h2>
         <span className="muted small" role="status">
           <LogCount log={log} />
@@ -152,7 +152,7 @@ export function LogView({ run }: { run: RunDetail }) {
         />
       )}
       {(hidden > 0 || log.truncated && !log.counts) && (
-        <div className="log-bar small muted" style={{ borderTop: '1px solid var(--border)', borderBottom: 0 }}>
+        <div className="log-bar log-foot small muted">
           {hidden > 0 && <span>{t('runs.log.filtered', { count: hidden })}</span>}
           {log.truncated && !log.counts && <span className="st-timeout">{t('runs.log.truncated')}</span>}
         </div>
