@@ -757,6 +757,9 @@ type BulkFilter struct {
 	// ExecutorID Of this executor
 	ExecutorID string `json:"executorId,omitempty"`
 
+	// Fingerprint Runs that ended with this error, as groupBy=error of the statistics names it: all of them, not one an hour
+	Fingerprint string `json:"fingerprint,omitempty"`
+
 	// From Runs planned at or after
 	From *time.Time `json:"from,omitempty"`
 
@@ -2358,6 +2361,9 @@ type FailureGroup struct {
 
 	// Fingerprint Of an error: runs can be filtered by it. Absent for other groups, and for errors beyond the first 16 of a job in an hour, which count together
 	Fingerprint string `json:"fingerprint,omitempty"`
+
+	// FirstAt The hour in which the first one of the asked time ended
+	FirstAt time.Time `json:"firstAt"`
 
 	// ID Id of the job or executor; absent for labels and errors
 	ID string `json:"id,omitempty"`
@@ -4933,6 +4939,9 @@ type RunDetail struct {
 	// Instance The process that has it, or had it last; null: none yet
 	Instance *Ref `json:"instance"`
 
+	// InstanceVersion Version of the application that its instance runs; absent: there is no instance yet, or it said none
+	InstanceVersion string `json:"instanceVersion,omitempty"`
+
 	// JobID Id of its job
 	JobID string `json:"jobId"`
 
@@ -6906,6 +6915,12 @@ type JobStatisticsParams struct {
 
 	// Step How long an item is, in UTC: of minutes there are at most 1,500, of hours 1,500, of days 1,100
 	Step string `form:"step,omitempty" json:"step,omitempty"`
+
+	// GroupBy Which errors its runs ended with most often, in place of the items. With steps of an hour only
+	GroupBy string `form:"groupBy,omitempty" json:"groupBy,omitempty"`
+
+	// Top With groupBy: how many groups at most
+	Top int64 `form:"top,omitempty" json:"top,omitempty"`
 }
 
 // ListLimitsParams defines parameters for ListLimits.
@@ -8450,12 +8465,14 @@ func (c *Client) RunJob(ctx context.Context, id string, params RunJobParams, bod
 }
 
 // JobStatistics asks GET /api/v1/jobs/{id}/statistics: How a job's runs have ended.
-// Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count.
+// Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count. groupBy adds the jobs, executors, labels or errors with the most failures. These are runs that failed, timed out or were lost. They count by the hour of their end, within some seconds after it.
 func (c *Client) JobStatistics(ctx context.Context, id string, params JobStatisticsParams, edits ...Edit) (Doc[Statistics], error) {
 	r := newRequest("GET", "/api/v1/jobs/{id}/statistics", id)
 	r.query("from", params.From)
 	r.query("to", params.To)
 	r.query("step", params.Step)
+	r.query("groupBy", params.GroupBy)
+	r.query("top", params.Top)
 	return ask[Statistics](ctx, c, r, edits)
 }
 

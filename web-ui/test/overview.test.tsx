@@ -49,7 +49,7 @@ const endings = (failed: number) => ({ at: '2026-11-26T10:00:00Z', runs: 3, succ
 
 it.each([0, 2])('the overview says which runs it counts, and leads to failed ones of timers (%d failed)', async (failed) => {
   vi.spyOn(api, 'overview').mockResolvedValue({ runs24h: { succeeded: 1, failed: 0, timedOut: 0, lost: 0, missed: 0, excluded: 0, running: 0, due: 0 }, jobs: { enabled: 1, paused: 0 }, executors: { online: 1, offline: 0 }, nextFires: [], attention: [] } as never)
-  vi.spyOn(http, 'GET').mockImplementation(((path: string) => Promise.resolve({ data: path.endsWith('/statistics') ? { from: '2026-11-26T10:00:00Z', to: '2026-11-26T11:00:00Z', items: [endings(failed)], total: endings(failed) } : { items: [] }, response: new Response() })) as never)
+  vi.spyOn(http, 'GET').mockImplementation(((path: string) => Promise.resolve({ data: path.endsWith('/statistics') ? { from: '2026-11-26T10:00:00Z', to: '2026-11-26T11:00:00Z', step: 'hour', items: [endings(failed)], total: endings(failed) } : { items: [] }, response: new Response() })) as never)
   show(<OverviewPage />)
   await waitFor(() => expect(screen.getByText((text) => text.startsWith(en.overview.chartCounts))).toBeTruthy())
   expect(screen.getByText((text) => text.startsWith(en.overview.tilesCount))).toBeTruthy()

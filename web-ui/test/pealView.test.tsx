@@ -57,7 +57,7 @@ it('opens the run under the pointer', () => {
 
 it('has its runs as a table, and names the shapes that are there', () => {
   const { container } = show(true)
-  expect([...container.querySelectorAll('.peal-legend li')].map((one) => one.textContent).slice(0, 3)).toEqual(['Failed', 'Missed', 'Succeeded'])
+  expect([...container.querySelectorAll('.legend li')].map((one) => one.textContent).slice(0, 3)).toEqual(['Failed', 'Missed', 'Succeeded'])
   const details = container.querySelector('details')
   if (details) details.open = true
   fireEvent(details as Element, new Event('toggle'))

@@ -107,6 +107,7 @@ func TestBulkRefusesWhatDoesNotBelongToTheAction(t *testing.T) {
 		"body.filter.executorId":   {"action": "pause", "filter": m{"executorId": "x"}},
 		"body.filter.label":        {"action": "pause", "filter": m{"label": "a:b"}},
 		"body.action":              {"action": "explode"},
+		"body.filter.fingerprint":  {"action": "retry", "filter": m{"fingerprint": "7"}},
 		"body.filter.from":         {"action": "cancel", "filter": m{"from": "yesterday"}},
 		"body.filter.unknownField": {"action": "pause", "filter": m{"unknownField": "x"}},
 	} {
@@ -150,6 +151,23 @@ func TestBulkRunsRetriesAndCancels(t *testing.T) {
 	require.Len(t, left, 2)
 	require.Equal(t, "cancelled by acme-operator via bulk "+cancelled.ID+": not today", left[0].Message)
 	require.Equal(t, []int64{2, 0, 0}, done(w.bulk("acme/operator", m{"action": "cancel", "anyCount": true})), "those of the other job")
+}
+
+// The runs with an error are all of them, not one of each hour as in the list.
+func TestBulkRetriesTheRunsWithAnError(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	w.instance(e, "one", "reconcile")
+	job := w.job("acme", "nightly", e)
+	first := w.ran("acme", job, domain.Report{Outcome: domain.OutcomeFailed, Error: "order 1 is lost"})
+	w.ran("acme", job, domain.Report{Outcome: domain.OutcomeFailed, Error: "order 2 is lost"})
+	w.ran("acme", job, domain.Report{Outcome: domain.OutcomeFailed, Error: "no route"})
+	run := into[RunDetail](w.call("acme/viewer", "GET", "/runs/"+first.ID.String(), nil).is(200))
+	require.Len(t, run.Fingerprint, 16)
+	require.Equal(t, "1.2.3", run.Version)
+	o := w.bulk("acme/operator", m{"action": "retry", "filter": m{"jobId": job.ID, "fingerprint": run.Fingerprint}, "expected": 2})
+	require.Equal(t, []int64{2, 0, 0}, done(o))
+	require.Equal(t, run.Fingerprint, o.Filter.Fingerprint)
 }
 
 // A disabled executor refuses its jobs, and the rest goes on.

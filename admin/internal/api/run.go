@@ -72,6 +72,7 @@ type RunDetail struct {
 	Progress *Progress       `json:"progress" doc:"What the newest attempt told of how far it is; null: nothing"`
 	Steps    []Step          `json:"steps" doc:"What attempts have done for good, in the order it was stored"`
 	JobSpec  *JobSpec        `json:"jobSpec" doc:"The settings that it runs with"`
+	Version  string          `json:"instanceVersion,omitempty" doc:"Version of the application that its instance runs; absent: there is no instance yet, or it said none"`
 }
 
 // Attempt is one try on one instance.
@@ -302,6 +303,9 @@ func (rs *runs) getRun(ctx context.Context, id auth.Identity, in *web.IDInput) (
 		return nil, err
 	}
 	if out.Steps, err = rs.stepsOf(ctx, v); err != nil {
+		return nil, err
+	}
+	if out.Version, err = rs.versionOf(ctx, v); err != nil {
 		return nil, err
 	}
 	return &struct{ Body RunDetail }{out}, nil

@@ -183,3 +183,16 @@ func (rs *runs) pickShards(ctx context.Context, e *domain.Execution, spec *domai
 	}
 	return nil
 }
+
+// versionOf is what the application of the run's instance says of itself; empty if the run has no
+// instance, or its row is deleted.
+func (rs *runs) versionOf(ctx context.Context, v store.ExecutionView) (string, error) {
+	if v.Instance == 0 {
+		return "", nil
+	}
+	i, err := rs.store.FindInstance(ctx, v.TenantID, v.Instance)
+	if err != nil && !domain.Is(err, domain.CodeNotFound) {
+		return "", err
+	}
+	return i.AppVersion, nil
+}

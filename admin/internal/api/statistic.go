@@ -146,6 +146,13 @@ type statisticsInput struct {
 	Top     int    `query:"top" minimum:"1" maximum:"50" default:"10" doc:"With groupBy: how many groups at most"`
 }
 
+type statisticsOfJobInput struct {
+	ID string `path:"id" doc:"Id of what the address names, a decimal string"`
+	StatisticsSpan
+	GroupBy string `query:"groupBy" enum:"error" doc:"Which errors its runs ended with most often, in place of the items. With steps of an hour only"`
+	Top     int    `query:"top" minimum:"1" maximum:"50" default:"10" doc:"With groupBy: how many groups at most"`
+}
+
 type statisticsOfInput struct {
 	ID string `path:"id" doc:"Id of what the address names, a decimal string"`
 	StatisticsSpan
@@ -180,14 +187,8 @@ func (ss *statistics) register(server *web.Server) {
 	}, ss.tenantStatistics)
 	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/statistics", ID: "job-statistics", Tag: "statistics", Summary: "How a job's runs have ended",
-		Description: statisticsText,
-	}, func(ctx context.Context, id auth.Identity, in *statisticsOfInput) (*statisticsOutput, error) {
-		job, err := web.ByID(ctx, id.Tenant, in.ID, ss.store.FindJob)
-		if err != nil {
-			return nil, err
-		}
-		return ss.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfJob, int64(job.ID))
-	})
+		Description: statisticsText + " " + failuresText,
+	}, ss.jobStatistics)
 	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/executors/{id}/statistics", ID: "executor-statistics", Tag: "statistics", Summary: "How an executor's runs have ended",
 		Description: statisticsText,
@@ -205,8 +206,8 @@ func (ss *statistics) register(server *web.Server) {
 }
 
 func (ss *statistics) tenantStatistics(ctx context.Context, id auth.Identity, in *statisticsInput) (out *statisticsOutput, err error) {
-	if in.GroupBy != "" && in.Step != "hour" {
-		return nil, domain.Invalid("query.step", "failures are known by hour: leave step out, or leave groupBy out")
+	if err := hoursOnly(in.GroupBy, in.Step); err != nil {
+		return nil, err
 	}
 	if id.Reach.Bounded() {
 		out, err = ss.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfExecutor, domain.Collect(id.Reach.IDs(), func(e *domain.ExecutorID) int64 { return int64(*e) })...)
@@ -216,9 +217,30 @@ func (ss *statistics) tenantStatistics(ctx context.Context, id auth.Identity, in
 	if err != nil || in.GroupBy == "" {
 		return out, err
 	}
-	out.Body.Items = []RunEndings{}
-	out.Body.Groups, err = ss.failures(ctx, id, in)
-	return out, err
+	return ss.grouped(ctx, out, in.StatisticsSpan, store.ListFailuresParams{Tenant: id.Tenant, Within: id.Reach, By: store.FailureGroup(in.GroupBy), Limit: in.Top})
+}
+
+func (ss *statistics) jobStatistics(ctx context.Context, id auth.Identity, in *statisticsOfJobInput) (*statisticsOutput, error) {
+	if err := hoursOnly(in.GroupBy, in.Step); err != nil {
+		return nil, err
+	}
+	job, err := web.ByID(ctx, id.Tenant, in.ID, ss.store.FindJob)
+	if err != nil {
+		return nil, err
+	}
+	out, err := ss.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfJob, int64(job.ID))
+	if err != nil || in.GroupBy == "" {
+		return out, err
+	}
+	return ss.grouped(ctx, out, in.StatisticsSpan, store.ListFailuresParams{Tenant: id.Tenant, Within: id.Reach, Job: job.ID, By: store.FailureGroup(in.GroupBy), Limit: in.Top})
+}
+
+// hoursOnly refuses groups of failures by other steps than hours.
+func hoursOnly(groupBy, step string) error {
+	if groupBy != "" && step != "hour" {
+		return domain.Invalid("query.step", "failures are known by hour: leave step out, or leave groupBy out")
+	}
+	return nil
 }
 
 func (ss *statistics) sumTimers(ctx context.Context, id auth.Identity, in *sumTimersInput) (*statisticsOutput, error) {
@@ -271,10 +293,11 @@ type FailureGroup struct {
 	Jobs        int64  `json:"jobs" doc:"How many jobs the failures belong to"`
 	LastRunID   string `json:"lastRunId" doc:"Id of the newest of these runs. It may be deleted"`
 	LastAt      string `json:"lastAt" format:"date-time" doc:"The minute in which one ended last"`
+	FirstAt     string `json:"firstAt" format:"date-time" doc:"The hour in which the first one of the asked time ended"`
 }
 
 func failureGroupOf(c *store.FailureCount) FailureGroup {
-	out := FailureGroup{Name: c.Name, Failures: c.Runs, Ended: c.Ended, Jobs: c.Jobs, LastRunID: c.LastRun.String(), LastAt: web.Instant(c.LastAt)}
+	out := FailureGroup{Name: c.Name, Failures: c.Runs, Ended: c.Ended, Jobs: c.Jobs, LastRunID: c.LastRun.String(), LastAt: web.Instant(c.LastAt), FirstAt: web.Instant(c.FirstAt)}
 	if c.ID != 0 {
 		out.ID = domain.JobID(c.ID).String()
 	}
@@ -284,13 +307,17 @@ func failureGroupOf(c *store.FailureCount) FailureGroup {
 	return out
 }
 
-func (ss *statistics) failures(ctx context.Context, id auth.Identity, in *statisticsInput) ([]FailureGroup, error) {
-	span, err := in.params(ss.now())
+// grouped puts the groups with the most failures in place of the items.
+func (ss *statistics) grouped(ctx context.Context, out *statisticsOutput, span StatisticsSpan, p store.ListFailuresParams) (*statisticsOutput, error) {
+	within, err := span.params(ss.now())
 	if err != nil {
 		return nil, err
 	}
-	list, err := ss.store.ListFailures(ctx, store.ListFailuresParams{
-		Tenant: id.Tenant, Within: id.Reach, By: store.FailureGroup(in.GroupBy), From: span.From, To: span.To, Limit: in.Top,
-	})
-	return domain.Collect(list, failureGroupOf), err
+	p.From, p.To = within.From, within.To
+	list, err := ss.store.ListFailures(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	out.Body.Items, out.Body.Groups = []RunEndings{}, domain.Collect(list, failureGroupOf)
+	return out, nil
 }

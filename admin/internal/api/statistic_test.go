@@ -102,6 +102,14 @@ func TestFailureGroups(t *testing.T) {
 			require.Empty(t, got.Items)
 		}
 	}
+	job := w.job("acme", "nightly", w.executor("acme", "mail"))
+	got := into[Statistics](w.call("acme/viewer", "GET", "/jobs/"+job.ID+"/statistics?groupBy=error", nil).is(200))
+	require.Empty(t, got.Groups)
+	require.Empty(t, got.Items)
+	for address, want := range map[string]string{"?groupBy=job": "query.groupBy", "?groupBy=error&step=day": "query.step"} {
+		p := w.call("acme/viewer", "GET", "/jobs/"+job.ID+"/statistics"+address, nil).problem(422, "validation_failed")
+		require.Equal(t, want, p.Errors[0].Location, address)
+	}
 	for address, want := range map[string]string{
 		"?groupBy=day": "query.groupBy", "?groupBy=job&step=day": "query.step", "?groupBy=job&top=51": "query.top", "?groupBy=job&top=0": "query.top",
 		"?groupBy=job&from=2026-01-01T00:00:00Z&to=2026-05-01T00:00:00Z": "query.from",

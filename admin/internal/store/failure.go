@@ -28,6 +28,7 @@ type Failures interface {
 type ListFailuresParams struct {
 	Tenant   domain.TenantID
 	Within   domain.Reach
+	Job      domain.JobID // 0: of all
 	By       FailureGroup
 	From, To time.Time // hours that begin at From or later, and before To
 	Limit    int
@@ -48,4 +49,5 @@ type FailureCount struct {
 	Jobs    int64
 	LastRun domain.ExecutionID
 	LastAt  time.Time // in whole minutes
+	FirstAt time.Time // in whole hours, and not before From
 }

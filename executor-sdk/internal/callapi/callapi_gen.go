@@ -1086,6 +1086,9 @@ type RunDetail struct {
 	// Instance The process that has it, or had it last; null: none yet
 	Instance *Ref `json:"instance"`
 
+	// InstanceVersion Version of the application that its instance runs; absent: there is no instance yet, or it said none
+	InstanceVersion string `json:"instanceVersion,omitempty"`
+
 	// JobID Id of its job
 	JobID string `json:"jobId"`
 

@@ -2281,7 +2281,7 @@ export interface paths {
         };
         /**
          * How a job's runs have ended
-         * @description Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count.
+         * @description Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count. groupBy adds the jobs, executors, labels or errors with the most failures. These are runs that failed, timed out or were lost. They count by the hour of their end, within some seconds after it.
          */
         get: operations["job-statistics"];
         put?: never;
@@ -4290,6 +4290,8 @@ export interface components {
             error?: string;
             /** @description Of this executor */
             executorId?: string;
+            /** @description Runs that ended with this error, as groupBy=error of the statistics names it: all of them, not one an hour */
+            fingerprint?: string;
             /**
              * Format: date-time
              * @description Runs planned at or after
@@ -5966,6 +5968,11 @@ export interface components {
             failures: number;
             /** @description Of an error: runs can be filtered by it. Absent for other groups, and for errors beyond the first 16 of a job in an hour, which count together */
             fingerprint?: string;
+            /**
+             * Format: date-time
+             * @description The hour in which the first one of the asked time ended
+             */
+            firstAt: string;
             /** @description Id of the job or executor; absent for labels and errors */
             id?: string;
             /**
@@ -8712,6 +8719,8 @@ export interface components {
             input: unknown;
             /** @description The process that has it, or had it last; null: none yet */
             instance: components["schemas"]["Ref"] | null;
+            /** @description Version of the application that its instance runs; absent: there is no instance yet, or it said none */
+            instanceVersion?: string;
             /** @description Id of its job */
             jobId: string;
             /** @description Name of its job */
@@ -26988,6 +26997,10 @@ export interface operations {
                 to?: string;
                 /** @description How long an item is, in UTC: of minutes there are at most 1,500, of hours 1,500, of days 1,100 */
                 step?: "minute" | "hour" | "day";
+                /** @description Which errors its runs ended with most often, in place of the items. With steps of an hour only */
+                groupBy?: "error";
+                /** @description With groupBy: how many groups at most */
+                top?: number;
             };
             header?: {
                 /** @description ETag of an answer that the client has: 304 without a body if it is still the same */

@@ -11,7 +11,9 @@ import { humanDuration } from '../lib/duration'
 import { formatWithZone } from '../lib/time'
 import { lastRunMessage } from '../lib/why'
 import { barAt, isFailure, moveCursor, pealBars, pealWidth, type PealSize } from './pealGeometry'
+import { AsTable, type ChartTable } from './AsTable'
 import './charts.css'
+import './plot.css'
 
 const ROW: PealSize = { bar: 5, gap: 2, up: 14, down: 10 }
 const PAGE: PealSize = { bar: 9, gap: 3, up: 52, down: 28 }
@@ -54,7 +56,7 @@ export const Peal = memo(function Peal({ runs, name, zone, large = false }: Prop
       <Strip runs={runs} name={name} zone={zone} large={large} />
       {large && <Ends runs={runs} zone={zone} />}
       {large && <Legend runs={runs} />}
-      {large && <AsTable runs={runs} zone={zone} />}
+      {large && <AsTable name={t('jobs.peal.strip', { count: runs.length })} table={() => runTable(runs, zone, t)} />}
     </div>
   )
 })
@@ -128,7 +130,7 @@ function Legend({ runs }: { runs: LastRun[] }) {
   const { t } = useTranslation()
   const states = [...new Set(runs.map((run) => run.state))]
   return (
-    <ul className="peal-legend">
+    <ul className="legend">
       {states.map((state) => {
         const sample = runs.find((run) => run.state === state)
         const bar = sample && pealBars([{ ...sample, durationMs: null }], MARK)[0]
@@ -148,44 +150,16 @@ function Legend({ runs }: { runs: LastRun[] }) {
   )
 }
 
-function AsTable({ runs, zone }: { runs: LastRun[]; zone: string }) {
-  const { t } = useTranslation()
-  const [open, setOpen] = useState(false)
-  return (
-    <details className="peal-table" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{t('jobs.peal.asTable')}</summary>
-      {open && (
-        <div className="table-wrap" role="region" aria-label={t('jobs.peal.asTable')}>
-          <table className="table keep">
-            <thead>
-              <tr>
-                {[t('field.state'), t('runs.list.fireAt'), t('runs.list.lateness'), t('runs.list.duration'), t('runs.list.message')].map((title) => (
-                  <th key={title} scope="col">
-                    {title}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {runs.map((run) => (
-                <tr key={run.id}>
-                  <td>{t(`runs.state.${run.state}`)}</td>
-                  <td>
-                    <AbsoluteTime at={run.fireAt} zone={zone} />
-                  </td>
-                  <td>
-                    <DurationText ms={run.latenessMs} />
-                  </td>
-                  <td>
-                    <DurationText ms={run.durationMs} />
-                  </td>
-                  <td>{lastRunMessage(run, t)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </details>
-  )
+/** What the table of a strip shows. */
+function runTable(runs: LastRun[], zone: string, t: TFunction): ChartTable {
+  return {
+    head: [t('field.state'), t('runs.list.fireAt'), t('runs.list.lateness'), t('runs.list.duration'), t('runs.list.message')],
+    rows: runs.map((run) => [
+      t(`runs.state.${run.state}`),
+      <AbsoluteTime key="at" at={run.fireAt} zone={zone} />,
+      <DurationText key="late" ms={run.latenessMs} />,
+      <DurationText key="took" ms={run.durationMs} />,
+      lastRunMessage(run, t),
+    ]),
+  }
 }

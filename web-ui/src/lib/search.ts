@@ -171,6 +171,8 @@ export interface RunsSearch {
   instanceId?: string
   state?: string
   cause?: Cause
+  /** Of an error, as 16 hex digits. */
+  fingerprint?: string
   range?: Range
   from?: string
   to?: string
@@ -186,6 +188,7 @@ export function runsSearch(raw: Record<string, unknown>): RunsSearch {
     instanceId: id(raw.instanceId),
     state: listOf(raw.state, RUN_STATES),
     cause: oneOf(raw.cause, CAUSES),
+    fingerprint: typeof raw.fingerprint === 'string' && /^[0-9a-f]{16}$/.test(raw.fingerprint) ? raw.fingerprint : undefined,
     range,
     // A relative range wins: both at once would contradict each other.
     from: range ? undefined : instant(raw.from),

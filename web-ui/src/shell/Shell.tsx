@@ -202,9 +202,9 @@ export function Shell() {
           </Link>
           <NavLinks />
           <div className="grow" />
-          {version.data && <p className="muted small" style={{ padding: '12px 18px' }}>{version.data.version}</p>}
+          {version.data && <p className="muted small version-note">{version.data.version}</p>}
         </aside>
-        <div style={{ minWidth: 0 }}>
+        <div className="shrinks">
           <header className="topbar">
             <span className="only-narrow">
               <Button type="text" icon={<MenuOutlined />} aria-label={t('nav.open')} onClick={() => setOpen(true)} />
@@ -222,7 +222,7 @@ export function Shell() {
             <AccountMenu />
           </header>
           <Banners />
-          <main className={trouble ? 'main stale' : 'main'} id="content" tabIndex={-1} style={{ outline: 'none' }}>
+          <main className={trouble ? 'main no-outline stale' : 'main no-outline'} id="content" tabIndex={-1}>
             <InShell value>
               <OfTenant>
                 <Permitted>

@@ -111,6 +111,7 @@ const jobOverview = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => job,
   path: '/',
+  validateSearch: runsSearch,
   component: page(() => import('../areas/jobs/JobPage'), 'JobOverviewTab'),
 })
 const jobRuns = createRoute({
@@ -139,6 +140,13 @@ const runs = createRoute({
   path: '/runs',
   validateSearch: runsSearch,
   component: page(() => import('../areas/runs/RunsPage'), 'RunsPage'),
+})
+/** Pictures and states from fixed data. No page leads here. */
+const gallery = createRoute({
+  staticData: { needs: 'viewer', whole: true },
+  getParentRoute: () => app,
+  path: '/dev/gallery',
+  component: page(() => import('../areas/dev/GalleryPage'), 'GalleryPage'),
 })
 const run = createRoute({
   staticData: { needs: 'viewer' },
@@ -406,6 +414,7 @@ const routeTree = root.addChildren([
     invitations,
     apiKeys,
     tenants,
+    gallery,
   ]),
 ])
 

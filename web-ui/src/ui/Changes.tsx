@@ -25,7 +25,7 @@ export function Changes(props: Props) {
   if (!useCan('admin')) return null
   return (
     <details className="card flush" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary style={{ padding: '12px 16px' }}>{t('changes.title')}</summary>
+      <summary className="inset">{t('changes.title')}</summary>
       {open && <Lines {...props} />}
     </details>
   )

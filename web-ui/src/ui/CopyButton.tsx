@@ -20,7 +20,7 @@ export function CopyButton({ text, label, size }: { text: string; label?: string
 /** A secret or a snippet, with a button to copy it. */
 export function CopyBlock({ text, label }: { text: string; label: string }) {
   return (
-    <div className="stack" style={{ gap: 6 }}>
+    <div className="stack gap-1">
       <pre className="code-block" tabIndex={0} aria-label={label}>
         {text}
       </pre>

@@ -31,7 +31,7 @@ export function ExecutorSelect({ value, onChange, id, label, placeholder, allowC
     <Select
       id={id}
       aria-label={label}
-      style={{ width: '100%' }}
+      className="full"
       allowClear={allowClear}
       showSearch={{ filterOption: false, onSearch: setTyped }}
       placeholder={placeholder}

@@ -20,7 +20,7 @@ export function Overwrite({ title, help, look, action, busy, onAction }: Props) 
       showIcon
       title={title}
       description={
-        <div className="stack" style={{ gap: 8 }}>
+        <div className="stack gap-2">
           <p>{help}</p>
           <div className="row">
             {look}

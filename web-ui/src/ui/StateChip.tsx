@@ -1,75 +1,73 @@
 // A state is an icon, a word and a colour, never a colour alone. One palette
-// for lists, headers and the timeline.
+// for lists, headers and pictures.
 import { useTranslation } from 'react-i18next'
 import { serverNow } from '../lib/connection'
+import { StateIcon, type IconName } from './StateIcon'
 import type { Backfill, ClusterNode, Delivery, Incident, InstanceState, JobState, RunState, Tenant, Timer, Verdict } from '../api/types'
 
 type Tone = 'success' | 'running' | 'failed' | 'timeout' | 'retrying' | 'queued' | 'skipped' | 'killed' | 'lost'
-type Look = readonly [tone: Tone, icon: string]
-
-/** Drawn, since its character is an empty box on many systems. */
-const CLOCK = 'clock'
+type Look = readonly [tone: Tone, icon: IconName]
 
 const RUN: Record<RunState, Look> = {
-  due: ['queued', '…'],
-  offered: ['queued', '→'],
-  running: ['running', '▶'],
-  cancelling: ['killed', '◧'],
-  retry_wait: ['retrying', '↻'],
-  succeeded: ['success', '✓'],
-  failed: ['failed', '✕'],
-  timed_out: ['timeout', CLOCK],
-  cancelled: ['killed', '■'],
-  lost: ['lost', '?'],
-  missed: ['skipped', '⤼'],
-  discarded: ['skipped', '⊘'],
-  excluded: ['queued', '⊘'],
+  due: ['queued', 'dots'],
+  offered: ['queued', 'arrow'],
+  running: ['running', 'play'],
+  cancelling: ['killed', 'stopping'],
+  retry_wait: ['retrying', 'again'],
+  succeeded: ['success', 'check'],
+  failed: ['failed', 'cross'],
+  timed_out: ['timeout', 'timer'],
+  cancelled: ['killed', 'stop'],
+  lost: ['lost', 'question'],
+  missed: ['skipped', 'skip'],
+  discarded: ['skipped', 'ban'],
+  excluded: ['queued', 'ban'],
 }
-const PLANNED: Look = ['queued', '◷']
-const JOB: Record<JobState, Look> = { enabled: ['success', '●'], paused: ['skipped', '‖'] }
+const PLANNED: Look = ['queued', 'clock']
+const JOB: Record<JobState, Look> = { enabled: ['success', 'dot'], paused: ['skipped', 'pause'] }
 const INSTANCE: Record<InstanceState, Look> = {
-  online: ['success', '●'],
-  draining: ['skipped', '◐'],
-  silent: ['lost', '?'],
-  gone: ['queued', '○'],
+  online: ['success', 'dot'],
+  draining: ['skipped', 'half'],
+  silent: ['lost', 'question'],
+  gone: ['queued', 'ring'],
 }
 const DELIVERY: Record<Delivery['state'], Look> = {
-  pending: ['queued', '…'],
-  delivered: ['success', '✓'],
-  failed: ['failed', '✕'],
+  pending: ['queued', 'dots'],
+  delivered: ['success', 'check'],
+  failed: ['failed', 'cross'],
 }
 const INCIDENT: Record<Incident['state'], Look> = {
-  open: ['failed', '●'],
-  acknowledged: ['skipped', '◐'],
-  resolved: ['success', '✓'],
+  open: ['failed', 'dot'],
+  acknowledged: ['skipped', 'half'],
+  resolved: ['success', 'check'],
 }
 
 const VERDICT: Record<Verdict, Look> = {
-  chosen: ['success', '✓'],
-  refused: ['failed', '✕'],
-  not_chosen: ['queued', '○'],
-  no_handler: ['skipped', '⊘'],
-  label_mismatch: ['skipped', '⊘'],
-  not_connected: ['queued', '◌'],
-  silent: ['lost', '?'],
-  draining: ['skipped', '◐'],
-  refusing: ['failed', '⊘'],
-  full: ['timeout', '■'],
-  has_room: ['success', '●'],
+  chosen: ['success', 'check'],
+  refused: ['failed', 'cross'],
+  not_chosen: ['queued', 'ring'],
+  no_handler: ['skipped', 'ban'],
+  label_mismatch: ['skipped', 'ban'],
+  not_connected: ['queued', 'dashed'],
+  silent: ['lost', 'question'],
+  draining: ['skipped', 'half'],
+  refusing: ['failed', 'ban'],
+  full: ['timeout', 'stop'],
+  has_room: ['success', 'dot'],
 }
 const BACKFILL: Record<Backfill['state'], Look> = {
-  dry_run: ['queued', '◷'],
-  running: ['running', '▶'],
-  done: ['success', '✓'],
-  cancelled: ['killed', '■'],
+  dry_run: ['queued', 'clock'],
+  running: ['running', 'play'],
+  done: ['success', 'check'],
+  cancelled: ['killed', 'stop'],
 }
-const NODE: Record<ClusterNode['state'], Look> = { live: ['success', '●'], leaving: ['skipped', '◐'], silent: ['lost', '?'] }
+const NODE: Record<ClusterNode['state'], Look> = { live: ['success', 'dot'], leaving: ['skipped', 'half'], silent: ['lost', 'question'] }
 const TENANT: Record<Tenant['state'], Look> = {
-  enabled: ['success', '●'],
-  disabled: ['skipped', '‖'],
-  deleted: ['failed', '✕'],
-  moving: ['running', '→'],
-  moved: ['queued', '→'],
+  enabled: ['success', 'dot'],
+  disabled: ['skipped', 'pause'],
+  deleted: ['failed', 'cross'],
+  moving: ['running', 'arrow'],
+  moved: ['queued', 'arrow'],
 }
 
 const MOVING: ReadonlySet<RunState> = new Set(['running', 'cancelling'])
@@ -79,26 +77,12 @@ export function runTone(state: RunState): string {
   return (RUN[state] ?? ['queued'])[0]
 }
 
-/** CSS colour of a run state, for the timeline. */
-export function runColour(state: RunState): string {
-  return `var(--${runTone(state)})`
-}
-
-function Clock() {
-  return (
-    <svg className="state-drawn" viewBox="0 0 14 14" fill="none" stroke="currentColor" strokeWidth={1.5}>
-      <circle cx={7} cy={7.5} r={5} />
-      <path d="M7 4.5v3l2 1.5M5.5 1h3" />
-    </svg>
-  )
-}
-
 function Chip({ look, word, moving, big }: { look: Look | undefined; word: string; moving?: boolean; big?: boolean }) {
-  const [tone, icon] = look ?? (['queued', '·'] as const)
+  const [tone, icon] = look ?? (['queued', 'ring'] as const)
   return (
     <span className={`state st-${tone}${big ? ' state-big' : ''}`}>
       <span className={`state-icon${moving ? ' pulse' : ''}`} aria-hidden="true">
-        {icon === CLOCK ? <Clock /> : icon}
+        <StateIcon name={icon} />
       </span>
       {word}
     </span>
@@ -120,7 +104,7 @@ export function RunStateChip({ state, fireAt, lingers, big }: RunChipProps) {
     return (
       <span className="row tight">
         <Chip look={RUN[state]} word={t(`runs.state.${state}`)} big={big} />
-        <Chip look={['timeout', '◧']} word={t('runs.lingers')} moving big={big} />
+        <Chip look={['timeout', 'stopping']} word={t('runs.lingers')} moving big={big} />
       </span>
     )
   }

@@ -103,9 +103,9 @@ export function PageSkeleton() {
   return (
     <div className="stack" aria-busy="true">
       <span className="sr-only">{t('list.loading')}</span>
-      <span className="skeleton" style={{ height: 28, width: 260 }} />
-      <span className="skeleton" style={{ height: 140, width: '100%' }} />
-      <span className="skeleton" style={{ height: 220, width: '100%' }} />
+      <span className="skeleton h-28 w-260" />
+      <span className="skeleton h-140 full" />
+      <span className="skeleton h-220 full" />
     </div>
   )
 }

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { humanDuration } from '../lib/duration'
 import { formatInstant, formatWithZone, localZone } from '../lib/time'
 import { useNow } from './hooks'
-import { useTimeStyle } from './timeStyle'
+import { useTimeStyle, useZone } from './timeStyle'
 
 interface Props {
   at: string | null | undefined
@@ -53,7 +53,7 @@ function FarAway({ at, zone, fallback = '—' }: Props) {
 
 /** "2026-11-21 12:00:00.123 Asia/Shanghai"; the other zones on hover. */
 export function AbsoluteTime({ at, zone, ms = false, fallback = '—' }: Props & { ms?: boolean }) {
-  const own = useTimeStyle() === 'utc' ? 'UTC' : localZone
+  const own = useZone()
   if (!at) return <span className="muted">{fallback}</span>
   return (
     <Tooltip styles={{ root: { maxWidth: 'none' } }} title={<AbsoluteTimes at={at} zone={zone} />}>

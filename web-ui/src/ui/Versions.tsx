@@ -12,7 +12,7 @@ export function Versions<T>({ title, list, children }: { title: string; list: Us
       <div className="card-head">
         <h2>{title}</h2>
       </div>
-      {list.data ? children(list.data) : <span className="skeleton" style={{ height: 80, width: '100%' }} />}
+      {list.data ? children(list.data) : <span className="skeleton h-80 full" />}
     </section>
   )
 }

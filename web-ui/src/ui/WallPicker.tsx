@@ -9,5 +9,5 @@ interface Props {
 
 /** Date and time on the wall clock of the schedule's zone; its own chunk. */
 export default function WallPicker({ value, onChange, id }: Props) {
-  return <DatePicker id={id} showTime style={{ width: '100%' }} value={value} onChange={(next: Dayjs | null) => onChange?.(next)} />
+  return <DatePicker id={id} showTime className="full" value={value} onChange={(next: Dayjs | null) => onChange?.(next)} />
 }

@@ -35,19 +35,20 @@ type BulkOwner struct {
 
 // BulkFilter has the conditions of the list of jobs, or of the list of runs and their jobs.
 type BulkFilter struct {
-	IDs        []string `json:"ids,omitempty" maxItems:"200" doc:"Of jobs: these"`
-	ExecutorID string   `json:"executorId,omitempty" maxLength:"20" doc:"Of this executor"`
-	Handler    string   `json:"handler,omitempty" maxLength:"128" doc:"Jobs, or runs of jobs, of this handler"`
-	Name       string   `json:"name,omitempty" maxLength:"128" doc:"Pattern of the whole name of the job in any case, in which * stands for any text"`
-	Q          string   `json:"q,omitempty" maxLength:"128" doc:"Part of the job's name or description"`
-	Label      string   `json:"label,omitempty" maxLength:"256" doc:"Labels that the job has: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold"`
-	Owner      string   `json:"owner,omitempty" maxLength:"254" doc:"Part of the name or mail address of the job's owner"`
-	State      string   `json:"state,omitempty" maxLength:"200" doc:"Of jobs: enabled or paused. Of runs: one or several, separated by commas; default: with retry all bad ends, with cancel all that have not ended"`
-	JobID      string   `json:"jobId,omitempty" maxLength:"20" doc:"Runs of this job"`
-	Cause      string   `json:"cause,omitempty" enum:"schedule,misfire,manual,api,retry,parent,backfill,timer,import" doc:"Runs that exist for this reason; default of a retry: all but those that are retries themselves"`
-	From       string   `json:"from,omitempty" format:"date-time" doc:"Runs planned at or after"`
-	To         string   `json:"to,omitempty" format:"date-time" doc:"Runs planned before"`
-	Error      string   `json:"error,omitempty" maxLength:"256" doc:"Part of what the handler of a run said of its failure"`
+	IDs         []string `json:"ids,omitempty" maxItems:"200" doc:"Of jobs: these"`
+	ExecutorID  string   `json:"executorId,omitempty" maxLength:"20" doc:"Of this executor"`
+	Handler     string   `json:"handler,omitempty" maxLength:"128" doc:"Jobs, or runs of jobs, of this handler"`
+	Name        string   `json:"name,omitempty" maxLength:"128" doc:"Pattern of the whole name of the job in any case, in which * stands for any text"`
+	Q           string   `json:"q,omitempty" maxLength:"128" doc:"Part of the job's name or description"`
+	Label       string   `json:"label,omitempty" maxLength:"256" doc:"Labels that the job has: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold"`
+	Owner       string   `json:"owner,omitempty" maxLength:"254" doc:"Part of the name or mail address of the job's owner"`
+	State       string   `json:"state,omitempty" maxLength:"200" doc:"Of jobs: enabled or paused. Of runs: one or several, separated by commas; default: with retry all bad ends, with cancel all that have not ended"`
+	JobID       string   `json:"jobId,omitempty" maxLength:"20" doc:"Runs of this job"`
+	Cause       string   `json:"cause,omitempty" enum:"schedule,misfire,manual,api,retry,parent,backfill,timer,import" doc:"Runs that exist for this reason; default of a retry: all but those that are retries themselves"`
+	From        string   `json:"from,omitempty" format:"date-time" doc:"Runs planned at or after"`
+	To          string   `json:"to,omitempty" format:"date-time" doc:"Runs planned before"`
+	Error       string   `json:"error,omitempty" maxLength:"256" doc:"Part of what the handler of a run said of its failure"`
+	Fingerprint string   `json:"fingerprint,omitempty" maxLength:"16" doc:"Runs that ended with this error, as groupBy=error of the statistics names it: all of them, not one an hour"`
 }
 
 // BulkOperation is how far an action on many items is.
@@ -121,6 +122,9 @@ func filterOf(f *Filter, a Action) BulkFilter {
 		out.State = strings.Join(names, ",")
 	case f.JobState != 0:
 		out.State = f.JobState.String()
+	}
+	if f.Fingerprint != 0 {
+		out.Fingerprint = f.Fingerprint.String()
 	}
 	if !f.From.IsZero() {
 		out.From = web.Instant(f.From)
@@ -196,10 +200,16 @@ func (f *BulkFilter) read(r *web.Reader, a Action) Filter {
 		field     string
 	}{
 		{len(f.IDs) > 0, false, "ids"}, {f.JobID != "", true, "jobId"}, {f.Cause != "", true, "cause"},
-		{f.From != "", true, "from"}, {f.To != "", true, "to"}, {f.Error != "", true, "error"},
+		{f.From != "", true, "from"}, {f.To != "", true, "to"}, {f.Error != "", true, "error"}, {f.Fingerprint != "", true, "fingerprint"},
 	} {
 		if only.set && only.runs != a.OnRuns() {
 			r.Fail("body.filter."+only.field, nil, "is no condition on what %s is done with", a)
+		}
+	}
+	if f.Fingerprint != "" {
+		var ok bool
+		if out.Fingerprint, ok = domain.ParseFingerprint(f.Fingerprint); !ok || out.Fingerprint == 0 {
+			r.Fail("body.filter.fingerprint", f.Fingerprint, "is no fingerprint of an error: 16 hex digits")
 		}
 	}
 	if a.OnRuns() {

@@ -118,6 +118,8 @@ type Filter struct {
 	From      time.Time       `json:"from,omitzero"`
 	To        time.Time       `json:"to,omitzero"`
 	Error     string          `json:"error,omitempty"`
+	// Fingerprint is of the error that a run ended with; 0: any.
+	Fingerprint domain.Fingerprint `json:"fingerprint,omitempty"`
 }
 
 // jobs is the filter as the list of jobs takes it. Jobs that the server has made are left
@@ -143,6 +145,16 @@ func (f *Filter) runs(tenant domain.TenantID) store.ListExecutionsParams {
 	return store.ListExecutionsParams{
 		Tenant: tenant, Job: f.Job, Executor: f.Executor, States: f.RunStates, Cause: f.Cause, From: f.From, To: f.To, Error: f.Error,
 	}
+}
+
+// fits reports whether a run ended with the error that is asked for. The error of a run is
+// compared here, since no index has its fingerprint.
+func (f *Filter) fits(e *domain.Execution) bool {
+	if f.Fingerprint == 0 {
+		return true
+	}
+	mark, _ := domain.ErrorOf(e)
+	return mark == f.Fingerprint
 }
 
 // asksJobs reports whether a run meets the filter only if its job does.

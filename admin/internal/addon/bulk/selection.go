@@ -67,7 +67,7 @@ func (s *Selection) nextRuns(ctx context.Context, o *Operation, limit int) (page
 		out.cursor = int64(rows[len(rows)-1].ID)
 	}
 	rows = slices.DeleteFunc(rows, func(e domain.Execution) bool {
-		return e.ID >= domain.ExecutionID(o.ID) || e.Cause == domain.CauseRetry && o.leavesRetries()
+		return e.ID >= domain.ExecutionID(o.ID) || e.Cause == domain.CauseRetry && o.leavesRetries() || !o.Filter.fits(&e)
 	})
 	var jobs []domain.JobID
 	for i := range rows {

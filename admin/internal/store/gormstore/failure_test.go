@@ -170,6 +170,11 @@ func TestFailuresAreGrouped(t *testing.T) {
 			require.Equal(t, []string{"text of 5: 3 of 0 in 2, run 54", "text of 6: 1 of 0 in 1, run 52"}, groups(errors))
 			require.Equal(t, domain.Fingerprint(5), errors[0].Error)
 			require.Equal(t, []string{"team=a: 4 of 0 in 2, run 54", "tier=1: 2 of 0 in 1, run 52"}, groups(list(store.FailuresByLabel, all, 10)))
+			require.Equal(t, []time.Time{hour, hour}, []time.Time{errors[0].FirstAt, errors[1].FirstAt})
+			ofJob, err := s.ListFailures(t.Context(), store.ListFailuresParams{Tenant: w.tenant, Job: w.jobs[1], By: store.FailuresByError, From: hour.Add(-3 * time.Hour), To: hour.Add(time.Hour), Limit: 10})
+			require.NoError(t, err)
+			require.Equal(t, []string{"text of 5: 3 of 0 in 1, run 54"}, groups(ofJob))
+			require.Equal(t, hour.Add(-2*time.Hour), ofJob[0].FirstAt.UTC())
 			executors := list(store.FailuresByExecutor, all, 10)
 			require.Len(t, executors, 2)
 			require.Equal(t, []int64{int64(w.executor), 3, 4}, []int64{executors[0].ID, executors[0].Runs, executors[0].Ended})
@@ -183,6 +188,8 @@ func TestFailuresAreGrouped(t *testing.T) {
 			for _, p.By = range []store.FailureGroup{store.FailuresByJob, store.FailuresByExecutor, store.FailuresByError} {
 				e.explain(t.Context(), console.FailureGroups(s.Dialect, p))
 			}
+			p.Job = w.jobs[0]
+			e.explain(t.Context(), console.FailureGroups(s.Dialect, p))
 			e.explain(t.Context(), console.EndedOf(s.Dialect, domain.StatisticsOfJob, p, []int64{1, 2}))
 			e.groups = false
 			e.explain(t.Context(), console.RunsOfError(s.Dialect, w.tenant, 5, domain.Within(w.executor), 100, hour))

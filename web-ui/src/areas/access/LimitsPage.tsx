@@ -77,8 +77,8 @@ export function LimitsPage() {
           empty={<Blank title={t('limits.title')} help={t('limits.help')} />}
         />
       </div>
-      <h2 style={{ marginTop: 24 }}>{t('quotas.own')}</h2>
-      <p className="muted" style={{ marginBottom: 12 }}>
+      <h2 className="above-5">{t('quotas.own')}</h2>
+      <p className="muted below-3">
         {t('quotas.help')} {!platform && t('quotas.platformOnly')}
       </p>
       {session && <QuotaTable tenant={session.tenant} platform={platform} />}

@@ -10,6 +10,8 @@ import { Dialog } from '../../ui/Dialog'
 import { message } from '../../ui/notices'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
 import { useShowError } from '../../ui/hooks'
+import { StateIcon } from '../../ui/StateIcon'
+import { Meter } from '../../ui/Meter'
 
 interface Named {
   id: Id
@@ -58,14 +60,12 @@ function Used({ quota: { used, limit } }: { quota: Quota }) {
   const { t } = useTranslation()
   const share = limit > 0 ? Math.min(100, (used / limit) * 100) : 0
   return (
-    <span className="row tight" style={{ flexWrap: 'nowrap' }}>
+    <span className="row tight no-wrap">
       {limit > 0 && (
-        <span className="meter" aria-hidden="true">
-          <span style={{ width: `${share}%` }} />
-        </span>
+        <Meter share={share} />
       )}
       <span className="num nowrap">{used.toLocaleString()}</span>
-      {limit > 0 && used >= limit && <span className="st-timeout small">■ {t('limits.full')}</span>}
+      {limit > 0 && used >= limit && <span className="state st-timeout small"><StateIcon name="stop" /> {t('limits.full')}</span>}
     </span>
   )
 }
@@ -100,7 +100,7 @@ function SetQuota({ tenant, quota }: { tenant: Named; quota: Quota }) {
         <Dialog title={t('quotas.setTitle', { name: tenant.name, kind })} okText={t('action.save')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={() => void submit()} onCancel={() => setOpen(false)}>
           <Form layout="vertical" onFinish={() => void submit()}>
             <Form.Item label={t('quotas.limit')} htmlFor="quota-limit" extra={t('quotas.setHelp')}>
-              <InputNumber id="quota-limit" min={0} max={quota.kind === 'stored_bytes' ? 2 ** 50 : 100_000_000} precision={0} value={limit} onChange={setLimit} style={{ width: '100%' }} />
+              <InputNumber id="quota-limit" min={0} max={quota.kind === 'stored_bytes' ? 2 ** 50 : 100_000_000} precision={0} value={limit} onChange={setLimit} className="full" />
             </Form.Item>
           </Form>
         </Dialog>

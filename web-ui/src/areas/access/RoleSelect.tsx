@@ -18,7 +18,7 @@ export function RoleSelect({ value, onChange, id, label, disabled }: Props) {
     <Select
       id={id}
       aria-label={label}
-      style={{ minWidth: 150 }}
+      className="w-150-least"
       popupMatchSelectWidth={false}
       value={value}
       onChange={onChange}

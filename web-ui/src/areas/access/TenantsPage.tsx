@@ -45,7 +45,7 @@ export function TenantsPage() {
       render: (one) => (
         <div>
           <span className="row tight">
-            <strong style={{ overflowWrap: 'anywhere' }}>{one.name}</strong> {one.id === current && <span className="label-chip">{t('tenants.current')}</span>}
+            <strong className="any-wrap">{one.name}</strong> {one.id === current && <span className="label-chip">{t('tenants.current')}</span>}
           </span>
           <span className="muted small mono">{one.id}</span>
         </div>
@@ -114,7 +114,7 @@ function State({ tenant }: { tenant: Tenant }) {
   return (
     <div>
       <TenantStateChip state={tenant.state} />
-      <div className="muted small" style={{ overflowWrap: 'anywhere' }}>
+      <div className="muted small any-wrap">
         {tenant.deleteAt ? (
           <>
             {t('tenants.goes')} <RelativeTime at={tenant.deleteAt} />

@@ -23,6 +23,7 @@ import { Blank } from '../../ui/States'
 import { RelativeTime } from '../../ui/TimeText'
 import { useConfirm } from '../../ui/useConfirm'
 import { useDanger } from '../../ui/useDanger'
+import { StateIcon } from '../../ui/StateIcon'
 
 interface Shown {
   name: string
@@ -148,7 +149,7 @@ function useUserColumns(onPassword: (shown: Shown) => void, onRole: (user: User)
     {
       key: 'state',
       title: t('field.state'),
-      render: (one) => (one.disabled ? <span className="state st-skipped">‖ {t('users.disabled')}</span> : <span className="state st-success">● {t('users.active')}</span>),
+      render: (one) => (one.disabled ? <span className="state st-skipped"><StateIcon name="pause" /> {t('users.disabled')}</span> : <span className="state st-success"><StateIcon name="dot" /> {t('users.active')}</span>),
     },
     { key: 'created', title: t('field.created'), render: (one) => <RelativeTime at={one.createdAt} /> },
     {

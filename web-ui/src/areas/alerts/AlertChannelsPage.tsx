@@ -60,7 +60,7 @@ export function AlertChannelsTab() {
       ),
     },
     { key: 'kind', title: t('alerts.channels.kind'), render: (one) => t(`deliveries.${one.spec.kind}`) },
-    { key: 'to', title: t('alerts.channels.to'), render: (one) => <span style={{ overflowWrap: 'anywhere' }}>{one.spec.host || one.spec.emails?.join(', ') || one.spec.chatId || one.spec.baseUrl || '—'}</span> },
+    { key: 'to', title: t('alerts.channels.to'), render: (one) => <span className="any-wrap">{one.spec.host || one.spec.emails?.join(', ') || one.spec.chatId || one.spec.baseUrl || '—'}</span> },
     { key: 'updated', title: t('field.updated'), render: (one) => <ByWhom who={one.updatedBy} at={one.updatedAt} /> },
   ]
   if (canEdit) {
@@ -213,7 +213,7 @@ function ReceiverFields({ kind, stored }: { kind: ChannelKind; stored: AlertChan
             <Input className="mono" maxLength={65} autoComplete="off" spellCheck={false} />
           </Form.Item>
           <Form.Item name="threadId" label={t('alerts.channels.threadId')}>
-            <InputNumber min={1} precision={0} style={{ width: '100%' }} />
+            <InputNumber min={1} precision={0} className="full" />
           </Form.Item>
         </>
       )}
@@ -310,9 +310,9 @@ function Preview({ stored, kind }: { stored: AlertChannel | undefined; kind: Cha
         </div>
         {stored && <ChannelTest channel={stored} />}
       </div>
-      <div className="row" style={{ marginBottom: 12 }}>
-        <Select aria-label={t('alerts.channels.sample')} style={{ width: 200 }} value={alert} onChange={setAlert} disabled={runId.trim() !== ''} options={SAMPLES.map((value) => ({ value, label: kindText(value) }))} />
-        <Input aria-label={t('alerts.channels.runId')} placeholder={t('alerts.channels.runId')} style={{ width: 220 }} value={runId} onChange={(event) => setRunId(event.target.value)} />
+      <div className="row below-3">
+        <Select aria-label={t('alerts.channels.sample')} className="w-200" value={alert} onChange={setAlert} disabled={runId.trim() !== ''} options={SAMPLES.map((value) => ({ value, label: kindText(value) }))} />
+        <Input aria-label={t('alerts.channels.runId')} placeholder={t('alerts.channels.runId')} className="w-220" value={runId} onChange={(event) => setRunId(event.target.value)} />
         <ActionButton loading={busy} onClick={() => void show()}>
           {t('alerts.channels.previewShow')}
         </ActionButton>

@@ -247,7 +247,7 @@ function RuleForm({ stored }: { stored?: AlertRule }) {
                 <Input maxLength={128} autoComplete="off" />
               </Form.Item>
               <Form.Item name="position" label={t('alerts.rules.position')} extra={t('alerts.rules.positionHelp')}>
-                <InputNumber min={0} max={1_000_000} precision={0} style={{ width: '100%' }} />
+                <InputNumber min={0} max={1_000_000} precision={0} className="full" />
               </Form.Item>
               <Form.Item name="severity" label={t('alerts.rules.severity')} extra={t('alerts.rules.severityHelp')}>
                 <Select options={SEVERITIES.map((value) => ({ value, label: t(`alerts.rules.severities.${value}`) }))} />
@@ -269,10 +269,10 @@ function RuleForm({ stored }: { stored?: AlertRule }) {
               {kind === 'failures' && (
                 <>
                   <Form.Item name={['condition', 'failures']} label={t('alerts.rules.failures')}>
-                    <InputNumber min={1} max={50} precision={0} style={{ width: '100%' }} />
+                    <InputNumber min={1} max={50} precision={0} className="full" />
                   </Form.Item>
                   <Form.Item name={['condition', 'of']} label={t('alerts.rules.of')}>
-                    <InputNumber min={1} max={50} precision={0} style={{ width: '100%' }} />
+                    <InputNumber min={1} max={50} precision={0} className="full" />
                   </Form.Item>
                 </>
               )}
@@ -288,7 +288,7 @@ function RuleForm({ stored }: { stored?: AlertRule }) {
               )}
               {kind === 'long' && (
                 <Form.Item name={['condition', 'factor']} label={t('alerts.rules.factor')} extra={t('alerts.rules.factorHelp')}>
-                  <InputNumber min={1} max={100} style={{ width: '100%' }} />
+                  <InputNumber min={1} max={100} className="full" />
                 </Form.Item>
               )}
             </div>
@@ -351,7 +351,7 @@ function RulePreview() {
   return (
     <section className="card" aria-label={t('alerts.rules.preview')}>
       <h2>{t('alerts.rules.preview')}</h2>
-      <dl className="stack" style={{ gap: 8 }}>
+      <dl className="stack gap-2">
         <Fact label={t('alerts.rules.match')}>
           <MatchText match={spec.match} anyKind={anyKind(spec, t)} />
         </Fact>

@@ -36,7 +36,7 @@ export function IncidentAbout({ incident: one }: { incident: Incident }) {
   const { t } = useTranslation()
   const [first] = one.jobs
   return (
-    <div style={{ overflowWrap: 'anywhere' }}>
+    <div className="any-wrap">
       {one.jobId ? (
         <Link to="/jobs/$jobId" params={{ jobId: one.jobId }}>
           {first?.name ?? one.jobId}
@@ -81,7 +81,7 @@ export function MatchText({ match, anyKind }: { match: AlertMatch | undefined; a
   if (labels) parts.push([t('alerts.silence.labels'), <span key="l" className="mono">{labels}</span>])
   if (parts.length === 0) return <span>{t('alerts.silence.everything')}</span>
   return parts.map(([label, what]) => (
-    <div key={label} style={{ overflowWrap: 'anywhere' }}>
+    <div key={label} className="any-wrap">
       <span className="muted small">{label}:</span> {what}
     </div>
   ))

@@ -47,7 +47,7 @@ export function ChannelTest({ channel, compact }: { channel: AlertChannel; compa
                 title={t('alerts.channels.testFailed')}
                 description={
                   <>
-                    <p style={{ overflowWrap: 'anywhere' }}>{result.message}</p>
+                    <p className="any-wrap">{result.message}</p>
                     <p>{t(result.permanent ? 'alerts.channels.testPermanent' : 'alerts.channels.testAgain')}</p>
                   </>
                 }

@@ -22,7 +22,7 @@ export function DeliveriesTab() {
         <div className="f-item">
           <Select
             aria-label={t('field.state')}
-            style={{ width: '100%' }}
+            className="full"
             allowClear
             placeholder={t('deliveries.anyState')}
             value={search.state}

@@ -38,7 +38,7 @@ export function DeliveryTable({ list, incidents, ...table }: Props) {
     },
     { key: 'state', title: t('field.state'), render: (one) => <DeliveryStateChip state={one.state} /> },
     { key: 'channel', title: t('deliveries.channel'), render: (one) => t(`deliveries.${one.channel}`) },
-    { key: 'target', title: t('deliveries.target'), render: (one) => <span style={{ overflowWrap: 'anywhere' }}>{one.target}</span> },
+    { key: 'target', title: t('deliveries.target'), render: (one) => <span className="any-wrap">{one.target}</span> },
     {
       key: 'about',
       title: `${t('deliveries.job')} / ${t('deliveries.run')}`,
@@ -65,7 +65,7 @@ export function DeliveryTable({ list, incidents, ...table }: Props) {
       render: (one) => (
         <span>
           <span className="num">{one.attempts}</span>
-          {one.lastError && <div className="st-failed small" style={{ maxWidth: 260, overflowWrap: 'anywhere' }}>{one.lastError}</div>}
+          {one.lastError && <div className="st-failed small w-260-most any-wrap">{one.lastError}</div>}
         </span>
       ),
     },

@@ -101,7 +101,7 @@ function Facts({ incident: one }: { incident: Incident }) {
         {one.detail && <Fact label={t('alerts.detail')}>{one.detail}</Fact>}
       </dl>
       {one.jobCount > 1 && (
-        <details style={{ marginTop: 12 }}>
+        <details className="above-3">
           <summary>
             {t('alerts.jobs')} <span className="num">({one.jobCount})</span>
           </summary>
@@ -148,7 +148,7 @@ function Events({ id }: { id: Id }) {
       title: t('alerts.detail'),
       render: (one) => {
         const text = [one.reason, one.missed > 0 && t('alerts.missedRuns', { count: one.missed }), one.detail].filter(Boolean).join(' · ')
-        return text ? <span style={{ overflowWrap: 'anywhere' }}>{text}</span> : <span className="muted">—</span>
+        return text ? <span className="any-wrap">{text}</span> : <span className="muted">—</span>
       },
     },
   ]

@@ -109,7 +109,7 @@ export function IncidentsTab() {
         <div className="f-item">
           <Select<(typeof INCIDENT_LISTS)[number] | 'current'>
             aria-label={t('field.state')}
-            style={{ width: '100%' }}
+            className="full"
             value={search.state ?? 'current'}
             onChange={(state) => go({ state: state === 'current' ? undefined : state })}
             options={(['current', ...INCIDENT_LISTS] as const).map((value) => ({ value, label: t(`alerts.lists.${value}`) }))}

@@ -13,7 +13,7 @@ export function Rendered({ message }: { message: RenderedAlert }) {
     </div>
   )
   return (
-    <div className="stack" style={{ gap: 8 }}>
+    <div className="stack gap-2">
       {message.title && block(t('alerts.channels.subject'), message.title)}
       {message.body && block(t('alerts.channels.body'), message.body)}
       {message.html && block(t('alerts.channels.html'), message.html)}

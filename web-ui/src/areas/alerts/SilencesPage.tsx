@@ -29,7 +29,7 @@ export function SilencesTab() {
   const end = (one: AlertSilence) =>
     danger({ title: t('alerts.silence.endTitle'), content: t('alerts.silence.endHelp'), action: t('alerts.silence.end'), work: () => alertApi.endSilence(one.id), done: t('alerts.silence.endDone'), after: refreshAlerts })
   const columns: Column<AlertSilence>[] = [
-    { key: 'reason', title: t('alerts.silence.reason'), kind: 'title', render: (one) => <strong style={{ overflowWrap: 'anywhere' }}>{one.reason}</strong> },
+    { key: 'reason', title: t('alerts.silence.reason'), kind: 'title', render: (one) => <strong className="any-wrap">{one.reason}</strong> },
     { key: 'what', title: t('alerts.silence.what'), render: (one) => <MatchText match={one.match} /> },
     {
       key: 'state',

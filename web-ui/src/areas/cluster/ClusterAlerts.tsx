@@ -25,7 +25,7 @@ export function ClusterAlerts({ cluster }: { cluster: Cluster }) {
           showIcon
           title={t('cluster.clockHeldTitle', { jump: humanDuration(clock.jumpMs, t) })}
           description={
-            <div className="stack" style={{ gap: 8, justifyItems: 'start' }}>
+            <div className="stack gap-2 items-start">
               <p>{t('cluster.clockHeldText', { at: clock.heldAt ? formatWithZone(clock.heldAt) : '—' })}</p>
               <ConfirmClock />
             </div>

@@ -14,6 +14,7 @@ import { ResourceTable, type Column } from '../../ui/ResourceTable'
 import { NodeStateChip } from '../../ui/StateChip'
 import { Blank, ErrorState, PageSkeleton } from '../../ui/States'
 import { DurationText, RelativeTime } from '../../ui/TimeText'
+import { StateIcon } from '../../ui/StateIcon'
 import { holdersOf, summaryOf, termsOf, zonesText } from './partitions'
 import { humanDuration } from '../../lib/duration'
 
@@ -108,7 +109,7 @@ function Nodes({ cluster, error, updatedAt }: { cluster: Cluster; error: unknown
       render: (one) => (
         <div>
           <NodeStateChip state={one.state} />
-          {one.clockHeld && <div className="st-timeout small">‖ {t('cluster.clockHeldChip')}</div>}
+          {one.clockHeld && <div className="state st-timeout small"><StateIcon name="pause" /> {t('cluster.clockHeldChip')}</div>}
           {!one.connected && <div className="st-lost small">? {t('cluster.disconnected')}</div>}
         </div>
       ),

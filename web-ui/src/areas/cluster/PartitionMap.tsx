@@ -17,13 +17,13 @@ export function PartitionMap({ cluster }: { cluster: Cluster }) {
   return (
     <section className="card" aria-label={t('cluster.partitionsTitle')}>
       <h2>{t('cluster.partitionsTitle')}</h2>
-      <p className="muted" style={{ marginBottom: 12 }}>
+      <p className="muted below-3">
         {t('cluster.partitionsHelp', { count: cluster.partitions.length })}
       </p>
-      <div className="stack" style={{ gap: 12 }}>
+      <div className="stack gap-3">
         {holdersOf(cluster).map(({ node, partitions }) => (
           <div key={node?.bootId ?? ''}>
-            <h3 className="row tight" style={{ marginBottom: 4 }}>
+            <h3 className="row tight below-1">
               {node ? node.name : t('cluster.nobody')} <span className="muted num">{partitions.length}</span>
             </h3>
             <div className="cells" aria-hidden="true">
@@ -34,7 +34,7 @@ export function PartitionMap({ cluster }: { cluster: Cluster }) {
           </div>
         ))}
       </div>
-      <details style={{ marginTop: 14 }}>
+      <details className="above-3">
         <summary>{t('cluster.asTable')}</summary>
         <PartitionTable partitions={cluster.partitions} />
       </details>

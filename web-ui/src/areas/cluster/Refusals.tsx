@@ -33,7 +33,7 @@ export function Refusals() {
       title: t('refusals.who'),
       kind: 'title',
       render: (one) => (
-        <div style={{ overflowWrap: 'anywhere' }}>
+        <div className="any-wrap">
           {one.executor ? (
             <Link to="/executors" search={{ q: one.executor }}>
               <strong>{one.executor}</strong>
@@ -51,7 +51,7 @@ export function Refusals() {
       render: (one) => {
         const code = reason(one)
         return (
-          <div style={{ overflowWrap: 'anywhere' }}>
+          <div className="any-wrap">
             {code ? t(`refusals.because.${code}`) : one.code}
             <div className="muted small">{one.message}</div>
           </div>

@@ -31,7 +31,7 @@ export function Denials({ executorId }: { executorId: Id }) {
       title: t('denials.who'),
       kind: 'title',
       render: (one) => (
-        <div style={{ overflowWrap: 'anywhere' }}>
+        <div className="any-wrap">
           <strong>{one.instance || t(`denials.${one.kind}`)}</strong>
           <div className="muted small mono">{one.subject}</div>
         </div>

@@ -129,7 +129,7 @@ export function FormerNames({ executor, canEdit }: { executor: ExecutorDetail; c
     danger({ title: t('executors.forgetTitle', { name }), content: t('executors.forgetHelp'), action: t('executors.forget'), work: () => executorApi.forget(executor.id, name), done: t('executors.forgotten', { name }), after: refreshExecutors })
   return (
     <section className="card row" aria-label={t('executors.formerNames')}>
-      <h2 style={{ margin: 0 }}>{t('executors.formerNames')}</h2>
+      <h2 className="no-margin">{t('executors.formerNames')}</h2>
       {executor.formerNames.map((name) => (
         <span key={name} className="row tight">
           <span className="mono">{name}</span>

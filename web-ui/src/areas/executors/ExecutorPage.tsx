@@ -42,7 +42,7 @@ export function ExecutorPage() {
       crumbs={<Link to="/executors">{t('executors.title')}</Link>}
       heading={
         <span className="row">
-          <span style={{ overflowWrap: 'anywhere' }}>{data.name}</span> <OnlineCount count={data.instancesOnline} />
+          <span className="any-wrap">{data.name}</span> <OnlineCount count={data.instancesOnline} />
         </span>
       }
       sub={data.description}
@@ -89,7 +89,7 @@ function ExecutorLimit({ executor }: { executor: ExecutorDetail }) {
   if (!limit) return null
   return (
     <section className="card row" aria-label={t('limits.ofExecutor')}>
-      <h2 style={{ margin: 0 }}>{t('limits.ofExecutor')}</h2>
+      <h2 className="no-margin">{t('limits.ofExecutor')}</h2>
       {limit.maxRunning > 0 ? (
         <>
           <Running row={limit} /> <Waiting row={limit} />
@@ -106,8 +106,8 @@ function ExecutorLimit({ executor }: { executor: ExecutorDetail }) {
 function Refused({ list }: { list: RefusedDeclaration[] }) {
   const { t } = useTranslation()
   const columns: Column<RefusedDeclaration>[] = [
-    { key: 'job', title: t('runs.list.job'), kind: 'title', render: (one) => <strong style={{ overflowWrap: 'anywhere' }}>{one.job}</strong> },
-    { key: 'why', title: t('field.reason'), render: (one) => <span style={{ overflowWrap: 'anywhere' }}>{one.message}</span> },
+    { key: 'job', title: t('runs.list.job'), kind: 'title', render: (one) => <strong className="any-wrap">{one.job}</strong> },
+    { key: 'why', title: t('field.reason'), render: (one) => <span className="any-wrap">{one.message}</span> },
     { key: 'version', title: t('field.version'), render: (one) => one.version || <span className="muted">—</span> },
     { key: 'seen', title: t('executors.lastSeen'), render: (one) => <RelativeTime at={one.refusedAt} /> },
   ]
@@ -116,7 +116,7 @@ function Refused({ list }: { list: RefusedDeclaration[] }) {
       <div className="card-head">
         <div>
           <h2>{t('executors.refusedTitle')}</h2>
-          <p className="muted small" style={{ margin: 0 }}>
+          <p className="muted small no-margin">
             {t('executors.refusedHelp')}
           </p>
         </div>
@@ -281,7 +281,7 @@ function Handlers({ executor }: { executor: ExecutorDetail }) {
         ) : one.inputSchema ? (
           <details>
             <summary>{fieldsOfSchema(one.inputSchema)}</summary>
-            <pre className="code-block" style={{ textAlign: 'left' }} tabIndex={0} role="region" aria-label={t('executors.inputSchema')}>
+            <pre className="code-block start" tabIndex={0} role="region" aria-label={t('executors.inputSchema')}>
               {writeJson(one.inputSchema, 2)}
             </pre>
           </details>

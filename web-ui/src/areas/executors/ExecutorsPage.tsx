@@ -69,7 +69,7 @@ export function ExecutorsPage() {
           />
         </div>
       ) : (
-        <ul className="exec-cards" style={{ listStyle: 'none', padding: 0 }}>
+        <ul className="exec-cards no-marks no-padding">
           {rows.map((executor) => (
             <li key={executor.id}>
               <ExecutorCard executor={executor} />
@@ -87,7 +87,7 @@ function ExecutorCard({ executor }: { executor: Executor }) {
   return (
     <Link to="/executors/$executorId" params={{ executorId: executor.id }} className="tile exec-card">
       <span className="row between">
-        <strong style={{ overflowWrap: 'anywhere' }}>{executor.name}</strong>
+        <strong className="any-wrap">{executor.name}</strong>
         {executor.kind === 'built_in' && <span className="muted">{t('executors.builtIn')}</span>}
       </span>
       {executor.description && <span className="muted clip">{executor.description}</span>}

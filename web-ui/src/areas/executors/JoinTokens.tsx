@@ -163,7 +163,7 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
           <Select options={expiry} />
         </Form.Item>
         <Form.Item name="maxUses" label={t('tokens.maxUses')} extra={t('tokens.maxUsesHelp')}>
-          <InputNumber min={1} precision={0} style={{ width: '100%' }} />
+          <InputNumber min={1} precision={0} className="full" />
         </Form.Item>
         <Form.Item name="declareJobs" valuePropName="checked" extra={t('tokens.declareJobsHelp')}>
           <Checkbox>{t('tokens.declareJobs')}</Checkbox>

@@ -11,6 +11,8 @@ import { ActionButton } from '../../ui/ActionButton'
 import { Dialog } from '../../ui/Dialog'
 import { useShowError } from '../../ui/hooks'
 import { message } from '../../ui/notices'
+import { StateIcon } from '../../ui/StateIcon'
+import { Meter } from '../../ui/Meter'
 
 /** What is limited, and to how many; 0 = no limit. */
 export type Limited = Pick<Limit, 'kind' | 'subject' | 'maxRunning'>
@@ -52,7 +54,7 @@ function LimitDialog({ limited, onClose }: { limited: Limited; onClose: () => vo
     <Dialog title={t('limits.setTitle', { name })} okText={t('action.save')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={() => void submit()} onCancel={onClose}>
       <Form layout="vertical" onFinish={() => void submit()}>
         <Form.Item label={t('limits.max')} htmlFor="limit-max" extra={t('limits.setHelp')}>
-          <InputNumber id="limit-max" min={1} max={100_000} precision={0} value={max} onChange={setMax} placeholder={t('limits.none')} style={{ width: '100%' }} />
+          <InputNumber id="limit-max" min={1} max={100_000} precision={0} value={max} onChange={setMax} placeholder={t('limits.none')} className="full" />
         </Form.Item>
       </Form>
     </Dialog>
@@ -65,14 +67,12 @@ export function Running({ row }: { row: Pick<Limit, 'maxRunning' | 'running'> })
   if (row.maxRunning === 0) return <span className="muted small">{t('limits.unknown')}</span>
   const share = Math.min(100, (row.running / row.maxRunning) * 100)
   return (
-    <span className="row tight" style={{ flexWrap: 'nowrap' }}>
-      <span className="meter" aria-hidden="true">
-        <span style={{ width: `${share}%` }} />
-      </span>
+    <span className="row tight no-wrap">
+      <Meter share={share} />
       <span className="num nowrap">
         {row.running}/{row.maxRunning}
       </span>
-      {row.running >= row.maxRunning && <span className="st-timeout small">■ {t('limits.full')}</span>}
+      {row.running >= row.maxRunning && <span className="state st-timeout small"><StateIcon name="stop" /> {t('limits.full')}</span>}
     </span>
   )
 }

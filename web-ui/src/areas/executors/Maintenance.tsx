@@ -131,7 +131,7 @@ function StartDialog({ scope, what, onClose }: { scope: Scope; what: string; onC
       <Form form={form} layout="vertical" initialValues={{ mode: 'wait', lasts: 'open' }} onFinish={(fields) => void submit(fields)}>
         <Form.Item name="mode" label={t('maintenance.mode')}>
           <Radio.Group>
-            <div className="stack" style={{ gap: 8 }}>
+            <div className="stack gap-2">
               {MODES.map((mode) => (
                 <Radio key={mode} value={mode}>
                   {t(`maintenance.${mode}`)}

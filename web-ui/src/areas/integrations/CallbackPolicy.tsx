@@ -70,7 +70,7 @@ function Facts({ policy, mayAsk }: { policy: ScriptPolicy; mayAsk: boolean }) {
   return (
     <>
       {callbacks ? (
-        <dl className="facts" style={{ marginTop: 12 }}>
+        <dl className="facts above-3">
           <Fact label={t('callbacks.hosts')}>
             <span className="mono">{callbacks.hosts.join(', ')}</span>
           </Fact>
@@ -82,7 +82,7 @@ function Facts({ policy, mayAsk }: { policy: ScriptPolicy; mayAsk: boolean }) {
           <Fact label={t('callbacks.note')}>{policy.note || <span className="muted">{t('callbacks.noNote')}</span>}</Fact>
         </dl>
       ) : (
-        <p style={{ marginTop: 12 }}>
+        <p className="above-3">
           <strong>{t('callbacks.off')}</strong> {mayAsk && <span className="muted">{t('callbacks.offAsk')}</span>}
         </p>
       )}
@@ -97,7 +97,7 @@ function History() {
   const [open, setOpen] = useState(false)
   const history = useQuery({ ...connectionQueries.policies(), enabled: open })
   return (
-    <details style={{ marginTop: 12 }} onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details className="above-3" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{t('callbacks.history')}</summary>
       <ul className="plain-list">
         {history.data?.items.map((one) => (
@@ -195,7 +195,7 @@ function PolicyDialog({ policy, onClose }: { policy: ScriptPolicy; onClose: () =
             <Input className="mono" maxLength={32} autoComplete="off" />
           </Form.Item>
           <Form.Item name="perHost" label={t('callbacks.perHostField')} extra={t('callbacks.perHostHelp')}>
-            <InputNumber min={1} max={512} precision={0} style={{ width: '100%' }} />
+            <InputNumber min={1} max={512} precision={0} className="full" />
           </Form.Item>
         </div>
         <Form.Item name="note" label={t('callbacks.note')} extra={t('callbacks.noteHelp')}>

@@ -129,7 +129,7 @@ function WhereSection({ stored }: Part) {
         {broker === 'redis' && (
           <>
             <Form.Item name="database" label={t('connections.database')}>
-              <InputNumber min={0} max={65_536} precision={0} placeholder="0" style={{ width: '100%' }} />
+              <InputNumber min={0} max={65_536} precision={0} placeholder="0" className="full" />
             </Form.Item>
             <Form.Item name="sentinelMaster" label={t('connections.sentinelMaster')} extra={t('connections.sentinelHelp')}>
               <Input maxLength={128} autoComplete="off" spellCheck={false} />

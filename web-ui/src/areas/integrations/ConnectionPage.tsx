@@ -127,7 +127,7 @@ function TestCard({ connection: { id, spec: { broker } } }: { connection: Connec
     <section className="card" aria-label={t('connections.test')}>
       <h2>{t('connections.test')}</h2>
       <p className="muted">{t('connections.testHelp')}</p>
-      <Form form={form} layout="vertical" style={{ marginTop: 12 }} initialValues={{ body: '{"test":true}', ...(broker === 'redis' ? { target: { create: false } } : {}) }} onFinish={(fields) => void send(fields)}>
+      <Form form={form} layout="vertical" className="above-3" initialValues={{ body: '{"test":true}', ...(broker === 'redis' ? { target: { create: false } } : {}) }} onFinish={(fields) => void send(fields)}>
         <div className="form-fields">
           {TARGETS[broker].map(({ name, optional }) => (
             <Form.Item
@@ -153,7 +153,7 @@ function TestCard({ connection: { id, spec: { broker } } }: { connection: Connec
           {t('connections.testSend')}
         </ActionButton>
       </Form>
-      <div role="status" style={{ marginTop: result ? 16 : 0 }}>
+      <div role="status" className={result ? 'above-4' : undefined}>
         {result && <Result result={result} />}
       </div>
     </section>
@@ -170,7 +170,7 @@ function Result({ result }: { result: MessageTestResult }) {
       title={t('connections.testFailed')}
       description={
         <>
-          <p style={{ overflowWrap: 'anywhere' }}>{result.message}</p>
+          <p className="any-wrap">{result.message}</p>
           <p>{t(result.permanent ? 'connections.testPermanent' : 'connections.testAgain')}</p>
         </>
       }

@@ -14,7 +14,7 @@ export function ScriptDiff({ id, from, to }: { id: Id; from: number; to: number 
   const { t } = useTranslation()
   const diff = useQuery(scriptQueries.scriptDiff(id, from, to))
   if (diff.error) return <ErrorState error={diff.error} onRetry={() => void diff.refetch()} />
-  if (!diff.data) return <span className="skeleton" style={{ height: 60, width: '100%' }} />
+  if (!diff.data) return <span className="skeleton h-60 full" />
   const { lines, added, removed } = diff.data
   if (added + removed === 0) return <p className="muted">{t('scripts.same')}</p>
   return (

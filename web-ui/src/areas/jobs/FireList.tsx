@@ -20,12 +20,12 @@ export function FireList({ fires, neverFires, zone }: { fires: Fire[]; neverFire
   const sameZone = first !== undefined && zoneOffset(first.at, zone) === zoneOffset(first.at, localZone)
   return (
     <>
-      <p className="muted small" style={{ marginBottom: 6 }}>
+      <p className="muted small below-1">
         {t('jobs.preview.jobZone')}: {zone}
         {!sameZone && ` · ${t('jobs.preview.mine')}: ${localZone}`}
       </p>
       {excluded > 0 && (
-        <p className="muted small" style={{ marginBottom: 6 }}>
+        <p className="muted small below-1">
           {t('calendars.excludedCount', { count: excluded })}
         </p>
       )}

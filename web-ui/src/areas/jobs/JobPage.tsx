@@ -8,7 +8,6 @@ import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
 import { scriptQueries } from '../integrations/scripts'
 import { queries } from '../../api/queries'
-import { statisticQueries } from '../../api/statistics'
 import type { Callback, Job } from '../../api/types'
 import { DeclaredNote } from './change/DeclaredNote'
 import { Fact } from '../../ui/Fact'
@@ -20,25 +19,25 @@ import { NextFire } from './jobCells'
 import { JobVerdict } from './JobVerdict'
 import { JsonView } from '../../ui/input/JsonView'
 import { LinkButton } from '../../ui/LinkButton'
-import { OutcomeBars, OutcomeFacts } from '../../ui/Outcomes'
 import { PausedBy } from './PausedBy'
 import { Page } from '../../ui/Page'
-import { ResourceTable } from '../../ui/ResourceTable'
 import { ScheduleText } from './ScheduleText'
 import { JobStateChip, OnlineCount } from '../../ui/StateChip'
-import { Blank, ErrorState, PageSkeleton } from '../../ui/States'
+import { ErrorState, PageSkeleton } from '../../ui/States'
 import { Tabs } from '../../ui/Tabs'
 import { AbsoluteTime, RelativeTime } from '../../ui/TimeText'
 import { callbackJob, callbackText } from './form/callback'
 import { loadChunk } from '../../lib/chunk'
 import { wireDuration } from '../../lib/duration'
 import { MISFIRE } from './jobWords'
-import { RunFilters, RunTable, useRunColumns } from '../runs/RunsPage'
+import { RunBars } from '../runs/RunBars'
+import { RunFilters, RunTable } from '../runs/RunsPage'
+import { JobDurations, JobRecent, JobWeek } from './JobPictures'
+import { JobErrors } from './JobErrors'
 
 const JobWhy = lazy(() => loadChunk(() => import('./JobWhy')))
 
 const PREVIEW_FIRES = 10
-const RECENT_RUNS = 5
 
 function useJobId(): string {
   return useParams({ from: '/app/jobs/$jobId' }).jobId
@@ -82,11 +81,11 @@ export function JobPage() {
         <Alert
           type="warning"
           showIcon
-          style={{ marginBottom: 12 }}
+          className="below-3"
           title={<PausedBy job={data} />}
         />
       )}
-      {data.pilesUp && <Alert type="warning" showIcon style={{ marginBottom: 12 }} title={t('jobs.list.pilesUp', { count: data.waiting })} />}
+      {data.pilesUp && <Alert type="warning" showIcon className="below-3" title={t('jobs.list.pilesUp', { count: data.waiting })} />}
       <DeclaredNote job={data} />
       <Tabs
         label={t('jobs.detail.tabs')}
@@ -107,58 +106,26 @@ export function JobPage() {
 }
 
 export function JobOverviewTab() {
-  const { t } = useTranslation()
   const jobId = useJobId()
   const job = useQuery(queries.job(jobId)).data
-  const runs = useQuery(queries.runs({ jobId, limit: RECENT_RUNS }))
-  const columns = useRunColumns(false)
   if (!job) return null
   return (
     <div className="stack">
       <JobVerdict job={job} />
       <div className="grid-2">
+        <JobDurations job={job} />
+        <JobWeek job={job} />
+      </div>
+      <JobRecent job={job} />
+      <JobErrors job={job} />
+      <div className="grid-2">
         <div className="stack">
           <JobWhat job={job} />
           <JobHow job={job} />
         </div>
-        <div className="stack">
-          <JobWhen job={job} />
-          <JobWeek id={job.id} />
-        </div>
+        <JobWhen job={job} />
       </div>
-      <section className="card flush" aria-label={t('jobs.detail.recent')}>
-        <div className="card-head">
-          <h2>{t('jobs.detail.recent')}</h2>
-          <Link to="/jobs/$jobId/runs" params={{ jobId }}>
-            {t('jobs.detail.allRuns')}
-          </Link>
-        </div>
-        <ResourceTable
-          label={t('jobs.detail.recent')}
-          dense
-          columns={columns}
-          rows={runs.data?.items}
-          rowKey={(run) => run.id}
-          error={runs.error}
-          onRetry={() => void runs.refetch()}
-          empty={<Blank title={t('jobs.detail.noRuns')} help={t('jobs.detail.noRunsHelp')} />}
-        />
-      </section>
     </div>
-  )
-}
-
-/** How its runs of a week have ended, also those that are deleted since. */
-function JobWeek({ id }: { id: string }) {
-  const { t } = useTranslation()
-  const { data } = useQuery(statisticQueries.week(id))
-  if (!data || data.items.length === 0) return null
-  return (
-    <section className="card">
-      <h2>{t('timers.stats.spans.week')}</h2>
-      <OutcomeBars data={data} label={t('timers.stats.spans.week')} />
-      <OutcomeFacts total={data.total} />
-    </section>
   )
 }
 
@@ -216,7 +183,7 @@ function JobWhat({ job }: { job: Job }) {
           </Fact>
         )}
       </dl>
-      <h3 style={{ margin: '14px 0 6px' }}>{t('jobs.detail.input')}</h3>
+      <h3 className="sub-head">{t('jobs.detail.input')}</h3>
       <JsonView value={job.input} label={t('jobs.detail.input')} empty={t('jobs.detail.noInput')} />
     </section>
   )
@@ -268,7 +235,7 @@ function JobWhen({ job }: { job: Job }) {
           </Fact>
         )}
       </dl>
-      <h3 style={{ margin: '14px 0 6px' }}>{t('jobs.detail.nextFires')}</h3>
+      <h3 className="sub-head">{t('jobs.detail.nextFires')}</h3>
       {job.schedule.kind === 'none' ? (
         <p className="muted">{t('jobs.preview.none')}</p>
       ) : fires.data ? (
@@ -276,7 +243,7 @@ function JobWhen({ job }: { job: Job }) {
       ) : fires.error ? (
         <ErrorState error={fires.error} onRetry={() => void fires.refetch()} />
       ) : (
-        <span className="skeleton" style={{ height: 120, width: '100%' }} />
+        <span className="skeleton h-120 full" />
       )}
     </section>
   )
@@ -381,6 +348,7 @@ export function JobRunsTab() {
     <>
       <JobBackfills jobId={jobId} />
       <RunFilters search={search} onChange={go} jobId={jobId} />
+      <RunBars search={search} onChange={go} jobId={jobId} />
       <RunTable search={search} onChange={go} jobId={jobId} />
     </>
   )

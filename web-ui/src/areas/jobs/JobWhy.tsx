@@ -132,7 +132,7 @@ function Answer({ explanation }: { explanation: Explanation }) {
     <>
       <div>
         {run && (
-          <p className="row" style={{ marginBottom: 6 }}>
+          <p className="row below-1">
             <RunStateChip state={run.state} fireAt={run.fireAt} lingers={run.lingers} big />
             <Link to="/runs/$runId" params={{ runId: run.id }}>
               {t('why.openRun')} <span className="mono">{run.id}</span>

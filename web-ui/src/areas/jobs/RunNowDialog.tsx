@@ -76,7 +76,7 @@ export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }
     >
       <Form layout="vertical" component="div">
         {instances.isSuccess && online.length === 0 && (
-          <Alert type="warning" showIcon style={{ marginBottom: 12 }} title={t('jobs.run.offline', { timeout: wireDuration(job.dispatchTimeout, t) })} />
+          <Alert type="warning" showIcon className="below-3" title={t('jobs.run.offline', { timeout: wireDuration(job.dispatchTimeout, t) })} />
         )}
         <InputEditor id="run-input" label={t('jobs.run.input')} schema={handler?.inputSchema} value={text} onChange={setEdited} refused={refused} />
         <Form.Item label={t('jobs.run.instance')} htmlFor="run-instance">

@@ -47,16 +47,16 @@ export function SchedulePreview({ spec, fires }: { spec: ScheduleSpec | undefine
   if (query.error) {
     const item = isApiError(query.error) ? query.error.items[0] : undefined
     return (
-      <div role="alert" className="stack" style={{ gap: 6 }}>
+      <div role="alert" className="stack gap-1">
         <strong className="st-failed">✕ {errorText(query.error)}</strong>
         {item && <p>{item.message}</p>}
         {item?.hint && <p className="muted">{item.hint}</p>}
       </div>
     )
   }
-  if (!query.data) return <span className="skeleton" style={{ height: 160, width: '100%' }} />
+  if (!query.data) return <span className="skeleton h-160 full" />
   return (
-    <div className="stack" style={{ gap: 8 }} aria-live="polite">
+    <div className="stack gap-2" aria-live="polite">
       {query.data.text[lang] && <strong>{query.data.text[lang]}</strong>}
       <FireList fires={query.data.fires} neverFires={query.data.neverFires} zone={asked.zone} />
     </div>

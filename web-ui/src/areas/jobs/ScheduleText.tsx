@@ -19,7 +19,7 @@ export function ScheduleText({ schedule, brief = false }: { schedule: Schedule; 
   }[schedule.kind]
   const sentence = schedule.kind === 'cron' && !brief ? schedule.text?.[lang] : undefined
   return (
-    <div style={{ maxWidth: 300 }}>
+    <div className="w-300-most">
       <span className={schedule.kind === 'fixed_rate' ? '' : 'mono'}>{short}</span>{' '}
       {schedule.kind !== 'fixed_rate' && !sentence?.includes(schedule.zone) && <span className="muted small">{schedule.zone}</span>}
       {sentence && <div className="muted small">{sentence}</div>}

@@ -91,7 +91,7 @@ export function JobActions({ job, compact, onDeleted }: { job: Job; compact?: bo
   const toggleText = t(paused ? 'jobs.action.resume' : 'jobs.action.pause')
   const toggleIcon = paused ? <PlayCircleOutlined /> : <PauseOutlined />
   return (
-    <span className="row tight" style={{ flexWrap: 'nowrap' }}>
+    <span className="row tight no-wrap">
       <ActionButton
         size={compact ? 'small' : 'middle'}
         type={compact ? 'default' : 'primary'}

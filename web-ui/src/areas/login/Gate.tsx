@@ -12,18 +12,18 @@ export function Gate({ title, children }: { title: string; children: ReactNode }
   return (
     <main className="gate">
       <div className="gate-card stack">
-        <div className="row between" style={{ flexWrap: 'nowrap' }}>
-          <span className="row" style={{ flexWrap: 'nowrap' }}>
-            <span style={{ flex: 'none' }}>
+        <div className="row between no-wrap">
+          <span className="row no-wrap">
+            <span className="flex-none">
               <Mark size={34} />
             </span>
             <span>
-              <strong style={{ fontSize: 16 }}>{t('app.name')}</strong>
+              <strong className="big">{t('app.name')}</strong>
               <br />
               <span className="muted small">{t('app.tagline')}</span>
             </span>
           </span>
-          <span className="row tight" style={{ flexWrap: 'nowrap' }}>
+          <span className="row tight no-wrap">
             <LanguageMenu />
             <ThemeMenu />
           </span>

@@ -68,7 +68,7 @@ export function LoginPage() {
         </Button>
       </Form>
       {!askTenant && (
-        <Button type="link" style={{ padding: 0, justifySelf: 'start' }} onClick={() => setAskTenant(true)}>
+        <Button type="link" className="no-padding self-start" onClick={() => setAskTenant(true)}>
           {t('login.otherTenant')}
         </Button>
       )}

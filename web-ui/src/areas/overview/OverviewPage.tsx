@@ -7,14 +7,18 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../api/endpoints'
 import { queries, refreshJobs } from '../../api/queries'
 import { statisticQueries } from '../../api/statistics'
-import type { AttentionItem, Overview } from '../../api/types'
+import type { AttentionItem, Overview, Statistics } from '../../api/types'
+import { Band } from '../../charts/Band'
+import { stepsOf } from '../../charts/bandGeometry'
+import { FailureShare, HourBars } from '../../charts/HourBars'
 import { randomKey } from '../../lib/misc'
 import { ActionButton } from '../../ui/ActionButton'
 import { useCan, useLang, useShowError } from '../../ui/hooks'
-import { OutcomeBars, OutcomeFacts } from '../../ui/Outcomes'
 import { Page } from '../../ui/Page'
+import { StateIcon } from '../../ui/StateIcon'
 import { Blank, ErrorState, PageSkeleton } from '../../ui/States'
 import { RelativeTime } from '../../ui/TimeText'
+import { useZone } from '../../ui/timeStyle'
 
 export function OverviewPage() {
   const { t } = useTranslation()
@@ -42,7 +46,7 @@ function Content({ data }: { data: Overview }) {
       {fresh && <FirstSteps data={data} />}
       <div>
         <Tiles data={data} />
-        <p className="muted small" style={{ marginTop: 6 }}>
+        <p className="muted small above-1">
           {t('overview.tilesCount')} {operates && <Link to="/timers">{t('overview.timersList')}</Link>}
         </p>
       </div>
@@ -56,20 +60,54 @@ function Content({ data }: { data: Overview }) {
   )
 }
 
-/** How runs have ended by hour; nothing until there are some. */
+/** How runs have ended by hour, and how late they began; nothing until there are some. */
 function Day() {
   const { t } = useTranslation()
+  const zone = useZone()
+  const navigate = useNavigate()
   const { data } = useQuery(statisticQueries.day())
   if (!data || data.items.length === 0) return null
   const broken = data.total.failed + data.total.timedOut + data.total.lost > 0
+  const open = (from: string, to: string) => void navigate({ to: '/runs', search: { from, to } })
+  return (
+    <>
+      <section className="card">
+        <div className="card-head">
+          <h2>{t('timers.stats.spans.day')}</h2>
+          <FailureShare total={data.total} />
+        </div>
+        <p className="muted small">
+          {t('overview.chartCounts')} {broken && <Link to="/runs" search={{ cause: 'timer', state: 'failed,timed_out,lost', range: '24h' }}>{t('overview.failedTimers')}</Link>}
+        </p>
+        <HourBars data={data} label={t('charts.ended')} zone={zone} onOpen={open} onSelect={open} />
+      </section>
+      <Lateness data={data} onOpen={open} />
+    </>
+  )
+}
+
+/** The goal of docs/observability/alerts.yml: p99 of the start delay stays below it. */
+const LATENESS_GOAL_MS = 1_000
+
+function Lateness({ data, onOpen }: { data: Statistics; onOpen: (from: string, to: string) => void }) {
+  const { t } = useTranslation()
+  const zone = useZone()
+  const steps = stepsOf(data, 'lateness')
+  if (steps.length === 0) return null
   return (
     <section className="card">
-      <h2>{t('timers.stats.spans.day')}</h2>
-      <p className="muted small">
-        {t('overview.chartCounts')} {broken && <Link to="/runs" search={{ cause: 'timer', state: 'failed,timed_out,lost', range: '24h' }}>{t('overview.failedTimers')}</Link>}
-      </p>
-      <OutcomeBars data={data} label={t('timers.stats.spans.day')} />
-      <OutcomeFacts total={data.total} />
+      <h2>{t('charts.lateness')}</h2>
+      <p className="muted small">{t('charts.latenessHelp')}</p>
+      <Band
+        label={t('charts.lateness')}
+        steps={steps}
+        from={Date.parse(data.from)}
+        to={Date.parse(data.to)}
+        zone={zone}
+        height={140}
+        bound={{ ms: LATENESS_GOAL_MS, name: t('charts.latenessBound') }}
+        onOpen={(_, step) => step && onOpen(new Date(step.from).toISOString(), new Date(step.to).toISOString())}
+      />
     </section>
   )
 }
@@ -172,8 +210,8 @@ function Attention({ items }: { items: AttentionItem[] }) {
 function AttentionLine({ item }: { item: AttentionItem }) {
   const text = item.text[useLang()]
   const mark = (
-    <span className="st-timeout" aria-hidden="true">
-      ⚠{' '}
+    <span className="st-timeout">
+      <StateIcon name="warning" />{' '}
     </span>
   )
   if (item.jobId) {
@@ -240,9 +278,13 @@ function FirstSteps({ data }: { data: Overview }) {
     <section className="card">
       <h2>{t('overview.startTitle')}</h2>
       {edits && <SampleRun />}
-      <ol style={{ paddingLeft: 20, display: 'grid', gap: 6 }}>
+      <ol className="list-indent grid gap-1">
         <li>
-          {connected && <span className="st-success">✓ </span>}
+          {connected && (
+            <span className="st-success">
+              <StateIcon name="check" />{' '}
+            </span>
+          )}
           <Link to="/executors">{t('overview.start1')}</Link>
         </li>
         <li>

@@ -9,8 +9,24 @@ import { formatInstant, localZone } from '../../lib/time'
 import { onOurClock } from '../../lib/why'
 import { useLang } from '../../ui/hooks'
 import { VerdictChip } from '../../ui/StateChip'
+import { StateIcon, type IconName } from '../../ui/StateIcon'
 
-const SIGNS: Record<StepKind, string> = { planned: '◷', claimed: '✎', offered: '→', granted: '✓', started: '▶', finished: '■', delayed: '‖', stop_asked: '⊗', returned: '↩', part: '◇', before: '◇', spread: '◆', after: '◇', part_ended: '□' }
+const SIGNS: Record<StepKind, IconName> = {
+  planned: 'clock',
+  claimed: 'dots',
+  offered: 'arrow',
+  granted: 'check',
+  started: 'play',
+  finished: 'stop',
+  delayed: 'pause',
+  stop_asked: 'stopping',
+  returned: 'again',
+  part: 'ring',
+  before: 'ring',
+  spread: 'half',
+  after: 'ring',
+  part_ended: 'dot',
+}
 
 export function ExplainSummary({ explanation }: { explanation: Explanation }) {
   const { t } = useTranslation()
@@ -66,8 +82,8 @@ function Step({ row }: { row: StepRow }) {
   return (
     <tr role="row">
       <td role="cell" className="card-title">
-        <span className={`step-sign${kind === 'delayed' ? ' st-timeout' : ''}`} aria-hidden="true">
-          {SIGNS[kind] ?? '·'}
+        <span className={`step-sign${kind === 'delayed' ? ' st-timeout' : ''}`}>
+          <StateIcon name={SIGNS[kind] ?? 'ring'} />
         </span>
         <span className="step-text">{onOurClock(step.text[lang])}</span>
       </td>

@@ -9,7 +9,7 @@ export function misfitText(item: ProblemItem): string {
 /** What is wrong with an input, as a list. */
 export function Misfits({ items }: { items: ProblemItem[] }) {
   return (
-    <ul className="mono small" style={{ paddingInlineStart: 18, overflowWrap: 'anywhere' }}>
+    <ul className="mono small list-indent any-wrap">
       {items.map((item) => (
         <li key={`${item.pointer ?? ''} ${item.message}`}>{misfitText(item)}</li>
       ))}

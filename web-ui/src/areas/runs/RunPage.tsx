@@ -20,7 +20,8 @@ import { message } from '../../ui/notices'
 import { Page } from '../../ui/Page'
 import { RetryDialog } from './RetryDialog'
 import { RunShards } from './RunShards'
-import { RunTimeline } from './RunTimeline'
+import { RunCompare } from './RunCompare'
+import { PartsGantt, RunGantt } from './RunGantt'
 import { RunStateChip } from '../../ui/StateChip'
 import { ErrorState, PageSkeleton } from '../../ui/States'
 import { AbsoluteTime, DurationText } from '../../ui/TimeText'
@@ -67,23 +68,21 @@ function Content({ run }: { run: RunDetail }) {
         <RunFacts run={run} explanation={explain.data} />
         <RunProgress run={run} />
         <RunSnoozes run={run} />
-        {run.stage ? <RunShards run={run} /> : hasBegun(run) && <LogView run={run} />}
+        {run.stage && <RunShards run={run} />}
         <section className="card">
-          {run.stage ? (
-            <h2>{t('explain.steps')}</h2>
-          ) : (
-            <>
-              <h2>{t('runs.detail.timeline')}</h2>
-              <RunTimeline run={run} />
-              <h3 style={{ margin: '14px 0 6px' }}>{t('explain.steps')}</h3>
-            </>
-          )}
+          <h2>{t('charts.gantt')}</h2>
+          {run.stage ? <PartsGantt run={run} /> : <RunGantt run={run} />}
+        </section>
+        {!run.stage && hasBegun(run) && <LogView run={run} />}
+        <RunCompare run={run} />
+        <section className="card">
+          <h2>{t('explain.steps')}</h2>
           {explain.data ? (
             <ExplainSteps explanation={explain.data} />
           ) : explain.error ? (
             <ErrorState error={explain.error} onRetry={() => void explain.refetch()} />
           ) : (
-            <span className="skeleton" style={{ height: 160, width: '100%' }} />
+            <span className="skeleton h-160 full" />
           )}
         </section>
         {!run.stage && !hasBegun(run) && <LogView run={run} />}
@@ -179,7 +178,7 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
         )}
         {run.traceId && (
           <Fact label={t('runs.detail.trace')}>
-            <span className="mono" style={{ overflowWrap: 'anywhere' }}>
+            <span className="mono any-wrap">
               {run.traceId}
             </span>
           </Fact>
@@ -230,7 +229,7 @@ function RunProgress({ run }: { run: RunDetail }) {
       <h2>{t('runs.detail.progress')}</h2>
       <Progress percent={percent} status={isFinal(run.state) ? 'normal' : 'active'} aria-label={t('runs.detail.progress')} />
       <p className="muted">
-        <span style={{ overflowWrap: 'anywhere' }}>{message}</span> · <AbsoluteTime at={updatedAt} />
+        <span className="any-wrap">{message}</span> · <AbsoluteTime at={updatedAt} />
       </p>
     </section>
   )
@@ -291,10 +290,10 @@ export function RunErrors({ run }: { run: RunDetail }) {
   const { t } = useTranslation()
   const broken = run.attempts.filter((one) => (one.error || one.stack) && one.errorKind !== SNOOZED)
   if (broken.length === 0) {
-    return run.error && run.errorKind !== SNOOZED && run.reason !== SNOOZED ? <Alert type="error" showIcon title={run.errorKind || t('runs.detail.error')} description={<span style={{ overflowWrap: 'anywhere' }}>{run.error}</span>} /> : null
+    return run.error && run.errorKind !== SNOOZED && run.reason !== SNOOZED ? <Alert type="error" showIcon title={run.errorKind || t('runs.detail.error')} description={<span className="any-wrap">{run.error}</span>} /> : null
   }
   return (
-    <section className="card stack" style={{ gap: 10 }}>
+    <section className="card stack gap-2">
       <h2>{t('runs.detail.error')}</h2>
       {broken.map((attempt, i) => (
         <details key={attempt.fence} open={i === broken.length - 1}>
@@ -303,11 +302,11 @@ export function RunErrors({ run }: { run: RunDetail }) {
             {attempt.errorKind && <span className="mono">{attempt.errorKind}</span>}
             {attempt.instance && <span className="muted"> · {attempt.instance.name}</span>}
           </summary>
-          <pre className="code-block wrap" style={{ marginTop: 6 }} tabIndex={0} role="region" aria-label={t('runs.detail.error')}>
+          <pre className="code-block wrap above-1" tabIndex={0} role="region" aria-label={t('runs.detail.error')}>
             {attempt.error}
           </pre>
           {attempt.stack && (
-            <details style={{ marginTop: 6 }}>
+            <details className="above-1">
               <summary>{t('runs.detail.showStack')}</summary>
               <pre className="code-block" tabIndex={0} role="region" aria-label={t('runs.detail.stack')}>
                 {attempt.stack}

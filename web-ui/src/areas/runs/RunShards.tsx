@@ -35,7 +35,7 @@ export function RunShards({ run }: { run: RunDetail }) {
   ]
   return (
     <section className="card" aria-label={t('runs.shards.title')}>
-      <div className="row" style={{ justifyContent: 'space-between' }}>
+      <div className="row between">
         <h2>{t('runs.shards.title')}</h2>
         {failed && isFinal(run.state) && <RetryFailed run={run} />}
       </div>
@@ -71,7 +71,7 @@ const Instance = ({ of }: { of: NonNullable<Run['instance']> }) => (
   </Link>
 )
 
-const Why = ({ text }: { text: string | undefined }) => (text ? <span style={{ overflowWrap: 'anywhere' }}>{text}</span> : null)
+const Why = ({ text }: { text: string | undefined }) => (text ? <span className="any-wrap">{text}</span> : null)
 
 function PartLink({ part }: { part: Run }) {
   const { t } = useTranslation()

@@ -11,6 +11,7 @@ import { Page } from '../../ui/Page'
 import { Pager, ResourceTable, type Column } from '../../ui/ResourceTable'
 import { SearchBox } from '../../ui/SearchBox'
 import { RunStateChip } from '../../ui/StateChip'
+import { RunBars } from './RunBars'
 import { Blank } from '../../ui/States'
 import { DurationText, RelativeTime } from '../../ui/TimeText'
 import { loadChunk } from '../../lib/chunk'
@@ -32,12 +33,13 @@ export function RunsPage() {
   return (
     <Page title={t('runs.list.title')}>
       <RunFilters search={search} onChange={go} />
+      <RunBars search={search} onChange={go} />
       <RunTable search={search} onChange={go} />
     </Page>
   )
 }
 
-interface Controlled {
+export interface Controlled {
   search: RunsSearch
   onChange: (search: RunsSearch) => void
   /** On a job's own page the job is fixed. */
@@ -53,8 +55,7 @@ export function RunFilters({ search: committed, onChange: commit, jobId }: Contr
     <div className="filters" role="search" aria-label={t('runs.list.title')}>
       {!jobId && <SearchBox value={search.q} onChange={(q) => set({ q })} label={t('runs.list.jobSearch')} />}
       <Select
-        className="f-item"
-        style={{ flexBasis: 220 }}
+        className="f-item wide"
         mode="multiple"
         allowClear
         maxTagCount="responsive"
@@ -112,6 +113,11 @@ export function RunFilters({ search: committed, onChange: commit, jobId }: Contr
       {search.instanceId && (
         <Button onClick={() => set({ instanceId: undefined })}>
           <InstanceFilterText id={search.instanceId} /> ✕
+        </Button>
+      )}
+      {search.fingerprint && (
+        <Button title={t('errorGroups.filterHelp')} onClick={() => set({ fingerprint: undefined })}>
+          {t('errorGroups.filter', { fingerprint: search.fingerprint })} ✕
         </Button>
       )}
       {isFiltered(search) && (

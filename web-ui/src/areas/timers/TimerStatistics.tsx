@@ -60,8 +60,8 @@ export function TimerStatistics({ executor, handler }: { executor?: string; hand
   ]
   return (
     <details className="card flush" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary style={{ padding: '12px 16px' }}>{t('timers.stats.title')}</summary>
-      <div className="row" style={{ padding: '0 16px 12px' }}>
+      <summary className="inset">{t('timers.stats.title')}</summary>
+      <div className="row inset-below">
         <Select className="f-item" aria-label={t('timers.stats.span')} value={span} onChange={setSpan} options={(Object.keys(SPANS) as Span[]).map((value) => ({ value, label: t(`timers.stats.spans.${value}`) }))} />
         <span className="muted small">{t('timers.stats.help')}</span>
       </div>

@@ -76,7 +76,7 @@ export function TimersPage() {
       title: t('timers.key'),
       kind: 'title',
       render: (one) => (
-        <Button type="link" style={{ padding: 0, height: 'auto', whiteSpace: 'normal', textAlign: 'start', overflowWrap: 'anywhere' }} onClick={() => setShown(one)}>
+        <Button type="link" className="no-padding h-auto wraps start any-wrap" onClick={() => setShown(one)}>
           {one.key}
         </Button>
       ),
@@ -149,7 +149,7 @@ export function TimersPage() {
           pager={<Pager cursor={search.cursor} nextCursor={timers.data?.nextCursor} onGo={(cursor) => go({ cursor })} />}
         />
       </div>
-      <div style={{ marginTop: 16 }}>
+      <div className="above-4">
         <TimerStatistics executor={search.executor} handler={search.handler} />
       </div>
       {shown && <TimerDialog timer={shown} onCancel={cancel} onClose={() => setShown(undefined)} />}
@@ -222,7 +222,7 @@ export function TimerDialog({ timer, onCancel, onClose }: { timer: Timer; onCanc
         {timer.note && <Fact label={t('timers.note')}>{timer.note}</Fact>}
         {why && <Fact label={t('timers.why')}>{why}</Fact>}
       </dl>
-      <div style={{ marginTop: 12 }}>
+      <div className="above-3">
         <div className="muted small">{t('timers.input')}</div>
         <JsonView value={timer.input} label={t('timers.input')} empty={t('timers.noInput')} />
       </div>

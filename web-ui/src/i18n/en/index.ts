@@ -1,5 +1,6 @@
 import { alerts } from './alerts'
 import { auth } from './auth'
+import { charts, compare, errorGroups, gallery } from './charts'
 import { common } from './common'
 import { connections } from './connections'
 import { engine } from './engine'
@@ -8,5 +9,5 @@ import { jobs } from './jobs'
 import { ops } from './ops'
 import { runs } from './runs'
 
-export const en = { ...common, ...auth, alerts, jobs, runs, ...ops, ...engine, ...forms, ...connections }
+export const en = { ...common, ...auth, alerts, charts, compare, errorGroups, gallery, jobs, runs, ...ops, ...engine, ...forms, ...connections }
 export type Texts = typeof en

@@ -59,7 +59,8 @@ export const jobs = {
     height: 'Height: duration, on a logarithmic scale. Failures hang below the line.',
     ends_one: '{{from}}',
     ends_other: '{{count}} runs from {{from}} to {{to}}',
-    asTable: 'As table',
+    strip_one: 'the last {{count}} run',
+    strip_other: 'the last {{count}} runs',
   },
   verdict: {
     title: 'How it goes',
@@ -105,6 +106,7 @@ export const jobs = {
     how: 'How it behaves',
     nextFires: 'Next fires',
     recent: 'Recent runs',
+    runsFrom: 'Runs from {{from}} to {{to}} {{zone}}',
     input: 'Input',
     noInput: 'no input',
     source: 'Source',

@@ -1,6 +1,7 @@
 import type { Texts } from '../en'
 import { alerts } from './alerts'
 import { auth } from './auth'
+import { charts, compare, errorGroups, gallery } from './charts'
 import { common } from './common'
 import { connections } from './connections'
 import { engine } from './engine'
@@ -9,4 +10,4 @@ import { jobs } from './jobs'
 import { ops } from './ops'
 import { runs } from './runs'
 
-export const zh: Texts = { ...common, ...auth, alerts, jobs, runs, ...ops, ...engine, ...forms, ...connections }
+export const zh: Texts = { ...common, ...auth, alerts, charts, compare, errorGroups, gallery, jobs, runs, ...ops, ...engine, ...forms, ...connections }

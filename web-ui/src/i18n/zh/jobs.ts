@@ -61,7 +61,8 @@ export const jobs: typeof en = {
     height: '高度：耗时（对数刻度）。失败画在线下。',
     ends_one: '{{from}}',
     ends_other: '{{from}} 至 {{to}} 的 {{count}} 次执行',
-    asTable: '以表格显示',
+    strip_one: '最近 {{count}} 次执行',
+    strip_other: '最近 {{count}} 次执行',
   },
   verdict: {
     title: '运行情况',
@@ -107,6 +108,7 @@ export const jobs: typeof en = {
     how: '运行方式',
     nextFires: '接下来的触发',
     recent: '最近执行',
+    runsFrom: '{{from}} 至 {{to}}（{{zone}}）的执行',
     input: '输入',
     noInput: '无输入',
     source: '来源',

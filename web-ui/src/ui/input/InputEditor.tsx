@@ -58,9 +58,9 @@ export function InputEditor({ label, schema, value: text = '', onChange, id = 'i
           />
         )}
       </div>
-      {root && parsed.ok && !shows && <Alert type="info" showIcon style={{ marginBottom: 8 }} title={t('schemaForm.cannotShow')} />}
+      {root && parsed.ok && !shows && <Alert type="info" showIcon className="below-2" title={t('schemaForm.cannotShow')} />}
       {whole.length > 0 && (
-        <div className="st-failed" role="alert" style={{ marginBottom: 8 }} ref={(shown) => shown?.scrollIntoView?.({ block: 'center' })}>
+        <div className="st-failed below-2" role="alert" ref={(shown) => shown?.scrollIntoView?.({ block: 'center' })}>
           {whole.map((item) => (
             <div key={item.message}>{misfitText(item)}</div>
           ))}

@@ -20,8 +20,7 @@ export interface JsonEditorProps {
 function Plain({ value, onChange, label, invalid }: JsonEditorProps) {
   return (
     <textarea
-      className="mono"
-      style={{ width: '100%', minHeight: 110, border: 0, padding: 8, background: 'var(--surface)', color: 'var(--text)' }}
+      className="mono plain-editor"
       aria-label={label}
       aria-invalid={invalid}
       value={value ?? ''}

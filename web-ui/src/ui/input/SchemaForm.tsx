@@ -41,7 +41,7 @@ const State = createContext<FormState | undefined>(undefined)
 
 export function SchemaForm(props: FormState) {
   const { t } = useTranslation()
-  if (props.root.properties.length === 0) return <p className="muted" style={{ marginBottom: 16 }}>{t('schemaForm.noFields')}</p>
+  if (props.root.properties.length === 0) return <p className="muted below-4">{t('schemaForm.noFields')}</p>
   return (
     <State value={props}>
       <Fields of={props.root} path={[]} active />
@@ -184,7 +184,7 @@ function Control(props: ControlProps<Exclude<Field, ObjectField>>) {
         <InputNumber
           id={rest.id}
           aria-invalid={rest.invalid}
-          style={{ width: '100%' }}
+          className="full"
           // Texts have every digit; a number of the browser has about 16.
           stringMode
           value={rest.value === undefined || rest.value === null ? undefined : String(rest.value)}

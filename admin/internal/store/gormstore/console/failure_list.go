@@ -31,9 +31,12 @@ var failureColumns = map[store.FailureGroup]string{
 // FailureGroups is the statement of ListFailures. It reads one range of the primary key, and
 // sorts groups, not rows.
 func FailureGroups(d db.Dialect, p store.ListFailuresParams) string {
-	column := failureColumns[p.By]
-	return fmt.Sprintf("SELECT %[1]s, SUM(runs) AS n, COUNT(DISTINCT job_id), MAX(last_run), MAX(last_at) FROM failure_counts%[2]s WHERE tenant_id = %[3]d AND at >= %[4]d AND at < %[5]d AND %[6]s GROUP BY %[1]s ORDER BY n DESC, %[1]s LIMIT %[7]d",
-		column, d.ByPrimary(), p.Tenant, db.Millis(p.From), db.Millis(p.To), db.InReach("executor_id", p.Within), p.Limit)
+	column, only := failureColumns[p.By], db.InReach("executor_id", p.Within)
+	if p.Job != 0 {
+		only += fmt.Sprintf(" AND job_id = %d", p.Job)
+	}
+	return fmt.Sprintf("SELECT %[1]s, SUM(runs) AS n, COUNT(DISTINCT job_id), MAX(last_run), MAX(last_at), MIN(at) FROM failure_counts%[2]s WHERE tenant_id = %[3]d AND at >= %[4]d AND at < %[5]d AND %[6]s GROUP BY %[1]s ORDER BY n DESC, %[1]s LIMIT %[7]d",
+		column, d.ByPrimary(), p.Tenant, db.Millis(p.From), db.Millis(p.To), only, p.Limit)
 }
 
 func (s *Statistics) ListFailures(ctx context.Context, p store.ListFailuresParams) (out []store.FailureCount, err error) {
@@ -48,9 +51,9 @@ func (s *Statistics) ListFailures(ctx context.Context, p store.ListFailuresParam
 		out = nil
 		err := db.Query(ctx, q, func(rows *sql.Rows) error {
 			var c store.FailureCount
-			var at int64
-			err := rows.Scan(&c.ID, &c.Runs, &c.Jobs, &c.LastRun, &at)
-			c.LastAt = db.Instant(at)
+			var last, first int64
+			err := rows.Scan(&c.ID, &c.Runs, &c.Jobs, &c.LastRun, &last, &first)
+			c.LastAt, c.FirstAt = db.Instant(last), db.Instant(first)
 			out = append(out, c)
 			return err
 		}, FailureGroups(s.Dialect, p))
@@ -125,6 +128,9 @@ func failuresByLabel(ctx context.Context, q db.Querier, tenant domain.TenantID, 
 				sum.Runs, sum.Jobs, sum.LastRun = sum.Runs+job.Runs, sum.Jobs+1, max(sum.LastRun, job.LastRun)
 				if job.LastAt.After(sum.LastAt) {
 					sum.LastAt = job.LastAt
+				}
+				if sum.FirstAt.IsZero() || job.FirstAt.Before(sum.FirstAt) {
+					sum.FirstAt = job.FirstAt
 				}
 			}
 		}

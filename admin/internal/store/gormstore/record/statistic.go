@@ -273,6 +273,7 @@ func appendEnd(ends []domain.RunEnd, r *ExecutionRow, undone bool) []domain.RunE
 		Reason: domain.Reason(r.reason), Attempt: int(r.Attempt), FireAt: db.Instant(r.FireAt), PlannedAt: db.Instant(r.PlannedAt),
 		StartedAt: db.Instant(r.startedAt), FinishedAt: db.Instant(r.finishedAt),
 		Cause: domain.Cause(r.Cause), NotBefore: db.Instant(r.notBefore), Delays: delaysOf(r.delays),
+		Took: time.Duration(r.took) * time.Microsecond,
 	}
 	if end, ok := domain.EndOf(&e); ok {
 		end.Undone = undone

@@ -3,6 +3,7 @@ package record
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,4 +46,14 @@ func TestEncodeEnds(t *testing.T) {
 	require.Len(t, whole, 1+len(ends), "all others are cut off")
 	_, err = DecodeEnds([]byte{3})
 	require.Error(t, err)
+}
+
+// TestEndOfARowHasTheMeasuredDuration: the duration is that of the executor, not the time until
+// the end was stored.
+func TestEndOfARowHasTheMeasuredDuration(t *testing.T) {
+	started := time.Now().Truncate(time.Millisecond)
+	row := ToExecutionRow(&domain.Execution{TenantID: 1, Executor: 2, JobID: 3, State: domain.Succeeded, Attempt: 1, FireAt: started, PlannedAt: started, StartedAt: started, FinishedAt: started.Add(900 * time.Millisecond), Took: 40 * time.Millisecond})
+	ends := appendEnd(nil, row, false)
+	require.Len(t, ends, 1)
+	require.EqualValues(t, 40, ends[0].Took)
 }

@@ -38,6 +38,7 @@ func (c *selector) add(a *cli.App, cmd *cobra.Command, runs bool) {
 			"all that exist for this reason (default of a retry: all but retries)")
 		c.flags = append(c.flags, "cause")
 		text(&c.filter.Error, "error", "", "all with this part of the handler's error")
+		text(&c.filter.Fingerprint, "fingerprint", "", "all that ended with this error (carillon stats --by error)")
 		text(&c.job, "job", "", "all of this job, by name or id")
 		a.CompleteFlag(cmd, "job", a.CompleteJobs)
 	} else {

@@ -79,7 +79,7 @@ export default function BackfillDialog({ job, onClose }: { job: Job; onClose: ()
         </Form.Item>
         <div className="form-fields">
           <Form.Item label={t('backfill.concurrency')} htmlFor="backfill-concurrency">
-            <InputNumber id="backfill-concurrency" min={1} max={100} precision={0} value={concurrency} onChange={(value) => setConcurrency(value ?? 1)} style={{ width: '100%' }} />
+            <InputNumber id="backfill-concurrency" min={1} max={100} precision={0} value={concurrency} onChange={(value) => setConcurrency(value ?? 1)} className="full" />
           </Form.Item>
           <Form.Item label={t('backfill.note')} htmlFor="backfill-note">
             <Input id="backfill-note" value={note} maxLength={500} onChange={(event) => setNote(event.target.value)} />
@@ -121,7 +121,7 @@ function PreviewText({ asked, data, error, zone }: { asked: boolean; data: Backf
   const shown = (data.fires ?? []).slice(0, SHOWN_FIRES)
   return (
     <>
-      <p style={{ marginBottom: 8 }}>
+      <p className="below-2">
         <strong>{data.created > 0 ? t('backfill.would', { count: data.created }) : t('backfill.nothing')}</strong>{' '}
         <span className="muted">
           · {t('backfill.planned', { count: data.planned })} · {t('backfill.skipped', { count: data.skipped })}

@@ -18,7 +18,7 @@ export function DeclaredNote({ job }: { job: Job }) {
       <Alert
         type="info"
         showIcon
-        style={{ marginBottom: 12 }}
+        className="below-3"
         title={
           <>
             {t('proposals.pendingHere')} <Link to="/jobs" search={{ proposed: '1' }}>{t('proposals.look')}</Link>
@@ -28,7 +28,7 @@ export function DeclaredNote({ job }: { job: Job }) {
     )
   }
   if (job.source === 'console' && !declared.gone && declared.ownership !== 'console') return <EditedNote job={job} />
-  if (declared.gone) return <Alert type="warning" showIcon style={{ marginBottom: 12 }} title={t('jobs.detail.declaredGone', at)} />
+  if (declared.gone) return <Alert type="warning" showIcon className="below-3" title={t('jobs.detail.declaredGone', at)} />
   if (!declared.locked) return null
-  return <Alert type="info" showIcon style={{ marginBottom: 12 }} title={t('jobs.detail.declaredCode', at)} />
+  return <Alert type="info" showIcon className="below-3" title={t('jobs.detail.declaredCode', at)} />
 }

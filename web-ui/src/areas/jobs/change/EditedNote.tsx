@@ -27,7 +27,7 @@ export function EditedNote({ job }: { job: Job }) {
       <Alert
         type="info"
         showIcon
-        style={{ marginBottom: 12 }}
+        className="below-3"
         title={t('jobs.giveBack.edited', { when: formatWithZone(data.editedAt), who: data.editedBy })}
         description={
           <>

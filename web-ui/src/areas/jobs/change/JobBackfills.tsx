@@ -13,6 +13,7 @@ import { ByWhom } from '../../../ui/ByWhom'
 import { ResourceTable, type Column } from '../../../ui/ResourceTable'
 import { BackfillStateChip } from '../../../ui/StateChip'
 import { useDanger } from '../../../ui/useDanger'
+import { Meter } from '../../../ui/Meter'
 import { formatWall } from '../../calendars/calendar'
 import { loadChunk } from '../../../lib/chunk'
 
@@ -126,10 +127,8 @@ function Progress({ backfill }: { backfill: Backfill }) {
   const share = planned > 0 ? Math.min(100, (done / planned) * 100) : 100
   return (
     <div>
-      <span className="row tight" style={{ flexWrap: 'nowrap' }}>
-        <span className="meter" aria-hidden="true">
-          <span style={{ width: `${share}%` }} />
-        </span>
+      <span className="row tight no-wrap">
+        <Meter share={share} />
         <span className="small">{t('backfill.progressOf', { done, all: planned })}</span>
       </span>
       <div className="muted small">{t('backfill.counts', { succeeded, failed, running, skipped })}</div>

@@ -21,7 +21,7 @@ export function ProposedJob({ spec, executor }: { spec: Proposal['proposed']; ex
       <div className="stack">
         <section aria-label={t('jobs.detail.what')}>
           <h3>{t('jobs.detail.what')}</h3>
-          {spec.description && <p style={{ marginBottom: 8 }}>{spec.description}</p>}
+          {spec.description && <p className="below-2">{spec.description}</p>}
           <dl className="facts">
             <Fact label={t('jobs.form.handler')}>
               <span className="mono">{spec.handler}</span>
@@ -39,7 +39,7 @@ export function ProposedJob({ spec, executor }: { spec: Proposal['proposed']; ex
         <section aria-label={t('jobs.detail.how')}>
           <h3>{t('jobs.detail.how')}</h3>
           {special.length > 0 ? <Settings list={special} compare /> : <p className="muted">{t('proposals.allUsual')}</p>}
-          <details style={{ marginTop: 10 }}>
+          <details className="above-2">
             <summary>{t('proposals.usual', { count: usual.length })}</summary>
             <Settings list={usual} />
           </details>
@@ -47,7 +47,7 @@ export function ProposedJob({ spec, executor }: { spec: Proposal['proposed']; ex
       </div>
       <section aria-label={t('jobs.detail.when')}>
         <h3>{t('jobs.detail.when')}</h3>
-        <div style={{ marginBottom: 8 }}>
+        <div className="below-2">
           <ScheduleText schedule={spec.schedule} brief />
         </div>
         {spec.schedule.kind !== 'none' && <SchedulePreview spec={scheduleOfJob(spec.schedule)} fires={FIRES} />}
@@ -60,7 +60,7 @@ export function ProposedJob({ spec, executor }: { spec: Proposal['proposed']; ex
 function Settings({ list, compare = false }: { list: Setting[]; compare?: boolean }) {
   const { t } = useTranslation()
   return (
-    <dl className="facts" style={{ marginTop: 6 }}>
+    <dl className="facts above-1">
       {list.map(({ path, value, usual }) => (
         <Fact key={path} label={settingLabel(path, t) ?? path}>
           {settingText(path, value, t)}

@@ -19,7 +19,7 @@ export function CallbackField({ id, value = '', onChange }: Props) {
   const { t } = useTranslation()
   const kind = callbackKind(value)
   return (
-    <div className="stack" style={{ gap: 6 }}>
+    <div className="stack gap-1">
       <Select
         id={id}
         value={kind}
@@ -108,7 +108,7 @@ function TryCallback({ value }: { value: Callback }) {
   const took = result?.timeout ? t('jobs.callback.took', { ms: result.durationMs, used: result.used ?? 0, timeout: result.timeout }) : ''
   return (
     <>
-      <Button size="small" loading={busy} onClick={() => void send()} style={{ alignSelf: 'flex-start' }}>
+      <Button size="small" loading={busy} onClick={() => void send()} className="self-start">
         {t('jobs.callback.try')}
       </Button>
       {result && (

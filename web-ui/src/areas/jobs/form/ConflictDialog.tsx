@@ -39,7 +39,7 @@ export function ConflictDialog({ base, mine, current, onApply, onCancel }: Props
       title={t('jobs.conflict.title')}
       onCancel={onCancel}
       footer={
-        <div className="row" style={{ justifyContent: 'flex-end' }}>
+        <div className="row end">
           {undecided > 0 && <span className="st-timeout">{t('jobs.conflict.undecided', { count: undecided })}</span>}
           <Button onClick={onCancel}>{t('action.cancel')}</Button>
           <Button type="primary" disabled={undecided > 0} onClick={() => onApply(merge(mine, list, choices))}>
@@ -48,7 +48,7 @@ export function ConflictDialog({ base, mine, current, onApply, onCancel }: Props
         </div>
       }
     >
-      <p style={{ marginBottom: 10 }}>
+      <p className="below-2">
         {t('jobs.conflict.help', { n: current.revision, who: current.updatedBy })} <RelativeTime at={current.updatedAt} />
       </p>
       {list.length === 0 ? (

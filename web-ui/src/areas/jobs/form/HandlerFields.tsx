@@ -54,7 +54,7 @@ export function SchemaHint({ handler }: { handler: Handler }) {
   return (
     <details>
       <summary>{t('jobs.form.schema')}</summary>
-      <pre className="code-block" style={{ margin: '6px 0' }} tabIndex={0} role="region" aria-label={t('jobs.form.schema')}>
+      <pre className="code-block above-1 below-1" tabIndex={0} role="region" aria-label={t('jobs.form.schema')}>
         {writeJson(handler.inputSchema, 2)}
       </pre>
       <Button size="small" onClick={() => form.setFieldValue('inputText', writeJson(exampleOf(handler.inputSchema), 2))}>

@@ -234,7 +234,7 @@ export function WhenSection() {
             </Suspense>
           ) : (
             <Form.Item label={t('jobs.form.validity')}>
-              <Button type="link" style={{ padding: 0 }} onClick={() => setBounded(true)}>
+              <Button type="link" className="no-padding" onClick={() => setBounded(true)}>
                 {t('jobs.form.addBounds')}
               </Button>
             </Form.Item>
@@ -279,28 +279,28 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
         </Form.Item>
         {parallel && (
           <Form.Item name="parallelism" label={t('jobs.form.parallelism')} extra={t('jobs.form.parallelismHelp')} rules={[rules.needed]}>
-            <InputNumber min={0} precision={0} style={{ width: '100%' }} />
+            <InputNumber min={0} precision={0} className="full" />
           </Form.Item>
         )}
         {/* Kept in the form where it has no meaning, so that an edit does not change it. */}
         <Form.Item name="maxWaiting" label={t('jobs.form.maxWaiting')} extra={t('jobs.form.maxWaitingHelp')} rules={[rules.needed]} hidden={!(blocking === 'serial' || (parallel && limited))}>
-          <InputNumber min={1} max={100_000} precision={0} style={{ width: '100%' }} />
+          <InputNumber min={1} max={100_000} precision={0} className="full" />
         </Form.Item>
         <Form.Item name="timeout" label={t('jobs.form.timeout')} rules={duration} extra={t('jobs.form.timeoutHelp')}>
           <Input className="mono" />
         </Form.Item>
         <Form.Item name={['retry', 'maxAttempts']} label={t('jobs.form.attempts')} extra={t('jobs.form.attemptsHelp')} rules={[rules.needed, rules.attempts]}>
-          <InputNumber style={{ width: '100%' }} />
+          <InputNumber className="full" />
         </Form.Item>
         <Form.Item name={['retry', 'delay']} label={t('jobs.form.retryDelay')} rules={duration}>
           <Input className="mono" />
         </Form.Item>
         <Form.Item name={['retry', 'backoff']} label={t('jobs.form.backoff')} rules={[rules.needed]}>
-          <InputNumber min={1} max={10} step={0.5} style={{ width: '100%' }} />
+          <InputNumber min={1} max={10} step={0.5} className="full" />
         </Form.Item>
       </div>
       <ShardFields duration={duration} needed={rules.needed} />
-      <details open={advancedOpen} onToggle={(event) => onAdvanced(event.currentTarget.open)} style={{ marginBottom: 16 }}>
+      <details open={advancedOpen} onToggle={(event) => onAdvanced(event.currentTarget.open)} className="below-4">
         <summary>
           {t('jobs.form.advanced')}
           {!advancedOpen && advanced && (
@@ -310,7 +310,7 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
             </span>
           )}
         </summary>
-        <div className="form-fields" style={{ marginTop: 10 }}>
+        <div className="form-fields above-2">
           <Form.Item name={['retry', 'maxDelay']} label={t('jobs.form.maxDelay')} rules={duration}>
             <Input className="mono" />
           </Form.Item>
@@ -322,7 +322,7 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
             <Select options={(['auto', 'fail', 'retry'] as const).map((value) => ({ value, label: t(`jobs.form.onLost_${value}`) }))} />
           </Form.Item>
           <Form.Item name="priority" label={t('jobs.form.priority')} rules={[rules.needed]}>
-            <InputNumber precision={0} min={-100} max={100} style={{ width: '100%' }} />
+            <InputNumber precision={0} min={-100} max={100} className="full" />
           </Form.Item>
           {(['onSuccess', 'onFailure'] as const).map((name) => (
             <Form.Item key={name} name={name} label={t(`jobs.form.${name === 'onSuccess' ? 'callbackSuccess' : 'callbackFailure'}`)} extra={t('jobs.form.callbackHelp')}>
@@ -339,7 +339,7 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
           </Form.Item>
         </div>
       </details>
-      <h3 style={{ marginBottom: 8 }}>{t('jobs.form.alert')}</h3>
+      <h3 className="below-2">{t('jobs.form.alert')}</h3>
       <Form.Item name={['alert', 'onFailure']} valuePropName="checked" noStyle>
         <Checkbox>{t('jobs.form.onFailure')}</Checkbox>
       </Form.Item>
@@ -347,7 +347,7 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
       <Form.Item name={['alert', 'includeNoExecutor']} valuePropName="checked" noStyle>
         <Checkbox>{t('jobs.form.includeNoExecutor')}</Checkbox>
       </Form.Item>
-      <div className="form-fields" style={{ marginTop: 12 }}>
+      <div className="form-fields above-3">
         <Form.Item name={['alert', 'emails']} label={t('jobs.form.emails')} rules={[rules.emails]} extra={t('jobs.form.emailsHelp')}>
           <Select mode="tags" open={false} suffixIcon={null} tokenSeparators={[',', ' ', ';']} />
         </Form.Item>

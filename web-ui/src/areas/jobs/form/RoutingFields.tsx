@@ -58,13 +58,13 @@ export function SendFields() {
         <Input className="mono" autoComplete="off" maxLength={1024} placeholder="gpu=a100" />
       </Form.Item>
       <Form.Item name={['sendRetry', 'maxSends']} label={t('jobs.form.maxSends')} extra={t('jobs.form.maxSendsHelp')} rules={[needed]}>
-        <InputNumber min={0} max={1000} precision={0} style={{ width: '100%' }} />
+        <InputNumber min={0} max={1000} precision={0} className="full" />
       </Form.Item>
       <Form.Item name={['sendRetry', 'delay']} label={t('jobs.form.sendDelay')} extra={t('jobs.form.sendDelayHelp')} rules={duration}>
         <Input className="mono" />
       </Form.Item>
       <Form.Item name={['sendRetry', 'backoff']} label={t('jobs.form.sendBackoff')} rules={[needed]}>
-        <InputNumber min={1} max={100} step={0.5} style={{ width: '100%' }} />
+        <InputNumber min={1} max={100} step={0.5} className="full" />
       </Form.Item>
       <Form.Item name={['sendRetry', 'maxDelay']} label={t('jobs.form.sendMaxDelay')} rules={duration}>
         <Input className="mono" />

@@ -31,7 +31,7 @@ export function ShardFields({ duration, needed }: { duration: Rule[]; needed: Ru
       </Form.Item>
       {mode === 'fixed' && (
         <Form.Item name={['sharding', 'shards']} label={t('jobs.form.shards')} rules={[needed]}>
-          <InputNumber min={1} max={1000} precision={0} style={{ width: '100%' }} />
+          <InputNumber min={1} max={1000} precision={0} className="full" />
         </Form.Item>
       )}
       {mode === 'broadcast' && (

@@ -39,7 +39,7 @@ export function LogBar(props: Props) {
       </Checkbox>
       <Select
         aria-label={t('runs.log.level')}
-        style={{ width: 140 }}
+        className="w-140"
         value={props.minRank}
         onChange={props.onMinRank}
         options={LEVELS.map((level, rank) => ({ value: rank, label: rank === 0 ? t('runs.log.levelAll') : t('runs.log.levelAtLeast', { level }) }))}
@@ -47,7 +47,7 @@ export function LogBar(props: Props) {
       {props.attempts.length > 1 && (
         <Select
           aria-label={t('runs.log.attempt')}
-          style={{ width: 130 }}
+          className="w-130"
           value={props.attempt ?? 0}
           onChange={(n) => props.onAttempt(n || undefined)}
           options={[{ value: 0, label: t('runs.log.attemptAll') }, ...props.attempts.map((n) => ({ value: n, label: t('runs.detail.attempt', { n }) }))]}
@@ -56,7 +56,7 @@ export function LogBar(props: Props) {
       <Input
         type="search"
         allowClear
-        style={{ width: 190 }}
+        className="w-190"
         aria-label={t('runs.log.search')}
         placeholder={t('runs.log.search')}
         value={props.typed}
@@ -101,7 +101,7 @@ function JumpBox({ lastLine, onJump }: { lastLine: number; onJump: (n: number) =
   const good = Number.isSafeInteger(n) && n >= 1
   return (
     <Input
-      style={{ width: 110 }}
+      className="w-110"
       inputMode="numeric"
       aria-label={t('runs.log.jumpLine')}
       placeholder={t('runs.log.jumpLine')}

@@ -98,7 +98,7 @@ export function LogLines(props: Props) {
         onKeyDown={follow.onIntent}
       >
         {lines.length === 0 ? (
-          <p className="muted" style={{ padding: 24, fontFamily: 'inherit' }}>
+          <p className="muted inset-wide own-font">
             {props.emptyText}
           </p>
         ) : (

@@ -15,6 +15,7 @@ import { useDebounced, useShowError } from '../../../ui/hooks'
 import { LogBar } from './LogBar'
 import { LogLines } from './LogLines'
 import { ErrorState } from '../../../ui/States'
+import { StateIcon } from '../../../ui/StateIcon'
 import { useFollow } from './useFollow'
 import { useLogSearch } from './useLogSearch'
 import { useRunLog } from './useRunLog'
@@ -45,7 +46,7 @@ export function LogCount({ log }: { log: LogSnapshot }) {
       {log.interrupted ? (
         <span className="st-timeout">{t('runs.log.reconnecting')}</span>
       ) : !log.complete ? (
-        <span className="st-running">● {t('runs.log.live')}</span>
+        <span className="state st-running"><StateIcon name="dot" /> {t('runs.log.live')}</span>
       ) : whole ? (
         t('runs.log.ended')
       ) : (
@@ -104,7 +105,7 @@ export function LogView({ run }: { run: RunDetail }) {
   const hidden = log.lines.length - lines.length
   return (
     <section className="card flush" aria-label={t('runs.log.title')} aria-busy={!log.loaded}>
-      <div className="card-head" style={{ margin: 0 }}>
+      <div className="card-head no-margin">
         <h2>{t('runs.log.title')}</h2>
         <span className="muted small" role="status">
           <LogCount log={log} />
@@ -151,7 +152,7 @@ export function LogView({ run }: { run: RunDetail }) {
         />
       )}
       {(hidden > 0 || log.truncated && !log.counts) && (
-        <div className="log-bar small muted" style={{ borderTop: '1px solid var(--border)', borderBottom: 0 }}>
+        <div className="log-bar log-foot small muted">
           {hidden > 0 && <span>{t('runs.log.filtered', { count: hidden })}</span>}
           {log.truncated && !log.counts && <span className="st-timeout">{t('runs.log.truncated')}</span>}
         </div>
