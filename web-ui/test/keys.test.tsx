@@ -2,6 +2,7 @@
 import { QueryClientProvider } from '@tanstack/react-query'
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react'
 import i18next from 'i18next'
+import type { ReactNode } from 'react'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, expect, it, vi } from 'vitest'
 import { accessApi } from '../src/areas/access/access'
@@ -10,6 +11,7 @@ import { queryClient } from '../src/api/queries'
 import { en } from '../src/i18n/en'
 import { ApiKeysPage } from '../src/areas/access/ApiKeysPage'
 
+vi.mock('@tanstack/react-router', async (original) => ({ ...(await original<object>()), Link: ({ children }: { children: ReactNode }) => <a href="#link">{children}</a> }))
 vi.mock('../src/ui/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
 
 beforeAll(async () => {
