@@ -5,22 +5,24 @@ import { defineConfig } from 'vite'
 // mock of e2e/mock on port 8099; set CARILLON_DEV_API to use a real one.
 const api = process.env.CARILLON_DEV_API ?? 'http://127.0.0.1:8099'
 
+const heavy = 'date-picker|picker|time-picker|select|virtual-list|cascader|tree-select|input|input-number|textarea|checkbox|radio|mentions|segmented|switch|modal|dialog|drawer|menu|dropdown'
 const library = (names: string) => new RegExp(`node_modules/(?:antd/es|@rc-component)/(?:${names})/`)
+const lightLibrary = new RegExp(`node_modules/(?!(?:antd/es|@rc-component)/(?:${heavy})/)`)
 const together = { entriesAware: true, minShareCount: 2 }
 
 // A page loads a few groups and its own file instead of a hundred small files. Modules are
-// grouped by the pages that use them, and small groups join a neighbour. The heavy parts of the
-// library have groups of their own: a page without a form loads no part of a form.
+// grouped by the pages that use them, and small groups join a neighbour. A group takes what its
+// modules need, so the light parts come first: a page without a form loads no part of a form.
 const groups = [
   { name: 'shell', tags: ['$initial' as const], priority: 9 },
-  { name: 'picker', test: library('date-picker|picker|time-picker'), ...together, entriesAwareMergeThreshold: 90_000, priority: 8 },
-  { name: 'select', test: library('select|virtual-list|cascader|tree-select|empty'), ...together, entriesAwareMergeThreshold: 90_000, priority: 7 },
-  // The library's base itself needs a part of its form: that part is in the group "library".
-  { name: 'form', test: library('input|input-number|textarea|checkbox|radio|mentions|segmented|switch'), ...together, entriesAwareMergeThreshold: 40_000, priority: 6 },
-  { name: 'dialog', test: library('modal|dialog|drawer|skeleton'), ...together, entriesAwareMergeThreshold: 40_000, priority: 5 },
-  { name: 'menu', test: library('menu|dropdown'), ...together, entriesAwareMergeThreshold: 90_000, priority: 4 },
-  { name: 'library', test: /node_modules/, ...together, entriesAwareMergeThreshold: 16000, priority: 3 },
-  { name: 'parts', ...together, entriesAwareMergeThreshold: 4_000, priority: 2 },
+  { name: 'library', test: lightLibrary, ...together, entriesAwareMergeThreshold: 8_000, priority: 8 },
+  { name: 'menu', test: library('menu|dropdown'), ...together, entriesAwareMergeThreshold: 90_000, priority: 7 },
+  { name: 'dialog', test: library('modal|dialog|drawer'), ...together, entriesAwareMergeThreshold: 40_000, priority: 6 },
+  { name: 'input', test: library('input|textarea'), ...together, entriesAwareMergeThreshold: 40_000, priority: 5 },
+  { name: 'form', test: library('input-number|checkbox|radio|mentions|segmented|switch'), ...together, entriesAwareMergeThreshold: 20_000, priority: 4 },
+  { name: 'select', test: library('select|virtual-list|cascader|tree-select'), ...together, entriesAwareMergeThreshold: 90_000, priority: 3 },
+  { name: 'picker', test: library('date-picker|picker|time-picker'), ...together, entriesAwareMergeThreshold: 90_000, priority: 2 },
+  { name: 'parts', ...together, entriesAwareMergeThreshold: 1_500, priority: 1 },
 ]
 
 export default defineConfig({

@@ -119,7 +119,7 @@ const jobRuns = createRoute({
   getParentRoute: () => job,
   path: '/runs',
   validateSearch: runsSearch,
-  component: page(() => import('../areas/jobs/JobPage'), 'JobRunsTab'),
+  component: page(() => import('../areas/jobs/JobRuns'), 'JobRunsTab'),
 })
 const jobChanges = createRoute({
   staticData: { needs: 'viewer' },

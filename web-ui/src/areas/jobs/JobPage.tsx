@@ -11,7 +11,6 @@ import { queries } from '../../api/queries'
 import type { Callback, Job } from '../../api/types'
 import { DeclaredNote } from './change/DeclaredNote'
 import { Fact } from '../../ui/Fact'
-import { JobBackfills } from './change/JobBackfills'
 import { FireList } from './FireList'
 import { useCan } from '../../ui/hooks'
 import { JobActions } from './jobActions'
@@ -30,8 +29,6 @@ import { callbackJob, callbackText } from './form/callback'
 import { loadChunk } from '../../lib/chunk'
 import { wireDuration } from '../../lib/duration'
 import { MISFIRE } from './jobWords'
-import { RunBars } from '../runs/RunBars'
-import { RunFilters, RunTable } from '../runs/RunsPage'
 import { JobDurations, JobRecent, JobWeek } from './JobPictures'
 import { JobErrors } from './JobErrors'
 
@@ -336,20 +333,5 @@ function CallbackLink({ job, callback }: { job: Job; callback: Callback }) {
     <Link to="/runs" search={{ q: callbackJob(callback, job.executor.name) }} className="mono">
       {callbackText(callback)}
     </Link>
-  )
-}
-
-export function JobRunsTab() {
-  const jobId = useJobId()
-  const search = useSearch({ from: '/app/jobs/$jobId/runs' })
-  const navigate = useNavigate()
-  const go = (next: typeof search) => void navigate({ to: '/jobs/$jobId/runs', params: { jobId }, search: next })
-  return (
-    <>
-      <JobBackfills jobId={jobId} />
-      <RunFilters search={search} onChange={go} jobId={jobId} />
-      <RunBars search={search} onChange={go} jobId={jobId} />
-      <RunTable search={search} onChange={go} jobId={jobId} />
-    </>
   )
 }

@@ -17,7 +17,7 @@ import { newestFirst } from '../../lib/search'
 import { formatInstant, localZone } from '../../lib/time'
 import { ResourceTable } from '../../ui/ResourceTable'
 import { Blank } from '../../ui/States'
-import { useRunColumns } from '../runs/RunsPage'
+import { useRunColumns } from '../runs/RunTable'
 
 const HOUR_MS = 3_600_000
 const WEEK_MS = 7 * 24 * HOUR_MS

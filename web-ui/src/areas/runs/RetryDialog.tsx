@@ -15,7 +15,7 @@ import { message } from '../../ui/notices'
 import type { Refused } from '../../ui/input/SchemaForm'
 import { useUnfit } from './useUnfit'
 
-export function RetryDialog({ run, onClose }: { run: RunDetail; onClose: () => void }) {
+export default function RetryDialog({ run, onClose }: { run: RunDetail; onClose: () => void }) {
   const { t } = useTranslation()
   const navigate = useNavigate()
   const showError = useShowError()

@@ -6,7 +6,7 @@ import { FailureShare, HourBars } from '../../charts/HourBars'
 import { useNow } from '../../ui/hooks'
 import { useZone } from '../../ui/timeStyle'
 import { barSpan } from './runBars'
-import type { Controlled } from './RunsPage'
+import type { Controlled } from './RunTable'
 
 /** The span moves by hours, so that one answer serves for a while. */
 const STEP_MS = 60_000

@@ -4,7 +4,7 @@ import { RedoOutlined, StopOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
 import { Link, useParams } from '@tanstack/react-router'
 import { Alert, Input, Progress } from 'antd'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../api/endpoints'
 import { explainQueries } from '../../api/explain'
@@ -18,7 +18,6 @@ import { JsonView } from '../../ui/input/JsonView'
 import { LogView } from './log/LogView'
 import { message } from '../../ui/notices'
 import { Page } from '../../ui/Page'
-import { RetryDialog } from './RetryDialog'
 import { RunShards } from './RunShards'
 import { RunCompare } from './RunCompare'
 import { PartsGantt, RunGantt } from './RunGantt'
@@ -26,8 +25,11 @@ import { RunStateChip } from '../../ui/StateChip'
 import { ErrorState, PageSkeleton } from '../../ui/States'
 import { AbsoluteTime, DurationText } from '../../ui/TimeText'
 import { useConfirm } from '../../ui/useConfirm'
+import { loadChunk } from '../../lib/chunk'
 import { errorLine, reasonText } from '../../lib/why'
-import { RunDuration } from './RunsPage'
+import { RunDuration } from './RunTable'
+
+const RetryDialog = lazy(() => loadChunk(() => import('./RetryDialog')))
 
 export function RunPage() {
   const { runId } = useParams({ from: '/app/runs/$runId' })
@@ -363,7 +365,11 @@ function RunActions({ run }: { run: RunDetail }) {
           {t('runs.detail.retry')}
         </ActionButton>
       )}
-      {retrying && <RetryDialog run={run} onClose={() => setRetrying(false)} />}
+      {retrying && (
+        <Suspense fallback={null}>
+          <RetryDialog run={run} onClose={() => setRetrying(false)} />
+        </Suspense>
+      )}
     </>
   )
 }

@@ -1,7 +1,7 @@
 // What a reader can ask of a log: follow, level, attempt, text, line.
 import './log.css'
 import { DownloadOutlined, DownOutlined, UpOutlined } from '@ant-design/icons'
-import { Button, Checkbox, Input, Select } from 'antd'
+import { Button, Checkbox, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { LEVELS } from './logText'
@@ -37,21 +37,22 @@ export function LogBar(props: Props) {
       <Checkbox checked={props.following} onChange={props.onFollow}>
         {t('runs.log.follow')}
       </Checkbox>
-      <Select
-        aria-label={t('runs.log.level')}
-        className="w-140"
-        value={props.minRank}
-        onChange={props.onMinRank}
-        options={LEVELS.map((level, rank) => ({ value: rank, label: rank === 0 ? t('runs.log.levelAll') : t('runs.log.levelAtLeast', { level }) }))}
-      />
+      <select className="native-select" aria-label={t('runs.log.level')} value={props.minRank} onChange={(event) => props.onMinRank(Number(event.target.value))}>
+        {LEVELS.map((level, rank) => (
+          <option key={level} value={rank}>
+            {rank === 0 ? t('runs.log.levelAll') : t('runs.log.levelAtLeast', { level })}
+          </option>
+        ))}
+      </select>
       {props.attempts.length > 1 && (
-        <Select
-          aria-label={t('runs.log.attempt')}
-          className="w-130"
-          value={props.attempt ?? 0}
-          onChange={(n) => props.onAttempt(n || undefined)}
-          options={[{ value: 0, label: t('runs.log.attemptAll') }, ...props.attempts.map((n) => ({ value: n, label: t('runs.detail.attempt', { n }) }))]}
-        />
+        <select className="native-select" aria-label={t('runs.log.attempt')} value={props.attempt ?? 0} onChange={(event) => props.onAttempt(Number(event.target.value) || undefined)}>
+          <option value={0}>{t('runs.log.attemptAll')}</option>
+          {props.attempts.map((n) => (
+            <option key={n} value={n}>
+              {t('runs.detail.attempt', { n })}
+            </option>
+          ))}
+        </select>
       )}
       <Input
         type="search"
