@@ -107,7 +107,7 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 		Parallelism: int32(j.parallelism), MaxWaiting: int32(j.maxWaiting), Priority: int32(j.priority),
 		Ownership: string(j.ownedBy), Removal: string(j.removal),
 		OwnerEmail: j.owner,
-		DelayMs: j.delay.Milliseconds(), AtMs: unixMilli(j.at), WindowFrom: j.windowFrom, WindowTo: j.windowTo,
+		DelayMs:    j.delay.Milliseconds(), AtMs: unixMilli(j.at), WindowFrom: j.windowFrom, WindowTo: j.windowTo,
 		StartAtMs: unixMilli(j.startAt), EndAtMs: unixMilli(j.endAt), JitterMs: j.jitter.Milliseconds(),
 		DstGap: string(j.gap), DstOverlap: string(j.overlap), Calendars: j.calendars, CalendarDays: string(j.days),
 		MisfireThresholdMs: j.late.Milliseconds(), MisfireWindowMs: j.window.Milliseconds(), MisfireMaxRuns: int32(j.maxRuns),

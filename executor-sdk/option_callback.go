@@ -16,9 +16,8 @@ func OnSuccess[C string | callback.Callback](to C) JobOption {
 	return jobOption(func(j *job) { j.onSuccess = callbackOf(to) })
 }
 
-// OnFailure says what follows the job's run, or a call of the handler, when it finally failed: after
-// the last attempt failed or timed out, or when it was lost or never found an instance. See
-// OnSuccess.
+// OnFailure is OnSuccess for a run, or a call, that finally failed. Its last attempt failed or timed
+// out, or it was lost, or it never found an instance.
 func OnFailure[C string | callback.Callback](to C) JobOption {
 	return jobOption(func(j *job) { j.onFailure = callbackOf(to) })
 }
@@ -45,8 +44,8 @@ func (j *job) checkCallbacks() error {
 	return nil
 }
 
-// What an admin that is older than JobDeclaration.success_to reads in on_success. It has no
-// handler of this name, and refuses the job. In Handler.calls it refuses the length.
+// These texts are on_success beside success_to. An admin that is older than success_to has no
+// handler of the first name, and refuses the job. In Handler.calls it refuses the length.
 const (
 	needsNewer     = "a callback to another executor, an address or a connection, which needs a newer Carillon server"
 	needsNewerCall = needsNewer + ": the calls of the handler are not taken with it either"

@@ -182,7 +182,7 @@ type executors struct {
 	disabledChanged func(ctx context.Context)
 	// codeAllowed looks at declarations again that were refused.
 	codeAllowed func(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID)
-	log             *slog.Logger
+	log         *slog.Logger
 }
 
 func (xs *executors) register(server *web.Server) {

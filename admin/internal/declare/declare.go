@@ -386,7 +386,7 @@ func (d *Declarer) specOf(ctx context.Context, k store.ExecutorKey, h *proto.Han
 	return spec, declarationFault(checkSchedule(spec.Schedule))
 }
 
-// callback reads what follows a run. The text of one that is elsewhere is for older admins.
+// callback reads what follows a run. If to is set, own is a text for older admins.
 func (d *Declarer) callback(ctx context.Context, k store.ExecutorKey, at, own string, to *proto.Callback, was domain.FollowUp) (domain.FollowUp, error) {
 	if to == nil {
 		return domain.FollowUp{Handler: own}, nil
