@@ -136,6 +136,8 @@ func TestDeclaredCallbacksThatAreRefused(t *testing.T) {
 		}
 		executor.HandleEnd(ex, "told", func(context.Context, executor.Ended) error { return nil })
 		executor.HandleFunc(ex, "fine", func(context.Context) error { return nil }, executor.Job("fine", executor.OnSuccess(callback.HandlerOf("shop", "told"))))
+		executor.HandleFunc(ex, "asked", func(context.Context) error { return nil },
+			executor.Job("asked", executor.OwnedBy(executor.ProposeOnly), executor.OnSuccess(callback.HandlerOf("billing", "booked"))))
 	})
 	n.eventually(func() bool { return len(refusals(ex)) == len(wrong) }, func() string { return fmt.Sprint(ex.Health()) })
 	for name, c := range wrong {
@@ -144,6 +146,26 @@ func TestDeclaredCallbacksThatAreRefused(t *testing.T) {
 	var fine struct{ OnSuccess string }
 	n.do(http.MethodGet, "/api/v1/jobs/"+n.jobNamed("fine"), nil, &fine, 200)
 	require.Equal(t, "told", fine.OnSuccess, "a handler of the own executor by its name")
+
+	// A person sees the name of the executor in a proposal, and accepts it.
+	type proposal struct {
+		ID       string
+		Proposed struct{ OnSuccess callbackShown }
+	}
+	var list struct{ Items []proposal }
+	n.do(http.MethodGet, "/api/v1/job-proposals", nil, &list, 200)
+	require.Equal(t, callbackShown{"booked", struct{ Name string }{"billing"}}, list.Items[0].Proposed.OnSuccess)
+	var one proposal
+	n.do(http.MethodGet, "/api/v1/job-proposals/"+list.Items[0].ID, nil, &one, 200)
+	require.Equal(t, list.Items[0], one)
+	var asked struct{ OnSuccess callbackShown }
+	n.do(http.MethodPost, "/api/v1/job-proposals/"+one.ID+"/accept", nil, &asked, 200)
+	require.Equal(t, one.Proposed.OnSuccess, asked.OnSuccess)
+}
+
+type callbackShown struct {
+	Handler  string
+	Executor struct{ Name string }
 }
 
 // Package jobs writes and reads all kinds of callbacks, within the executors of its key.
