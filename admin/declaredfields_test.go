@@ -23,7 +23,7 @@ import (
 	"github.com/carillon-sched/carillon/executor-sdk/generate"
 )
 
-const elsewhere = "code names a handler of its own executor; other places are the console's"
+const elsewhere = "an option says it (TestDeclaredCallbackKinds); a marker names a method, which is a handler of its own executor"
 
 // notOfTheCode are the settings of a job that code cannot declare, and why.
 var notOfTheCode = map[string]string{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon"
+	callbackrule "github.com/carillon-sched/carillon/admin/internal/api/callback"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/bridge"
@@ -88,7 +89,8 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	k := &bridge.Sink{Store: a.store, Completer: a.completer, Reached: a.self.Nudge, Later: a.timer.Add, Logger: a.log, Traced: a.tracer != nil}
 	a.declarer = declare.New(declare.Options{
 		Store: a.store, NewID: a.ids.Next, Plan: a.planner.PlanTrigger, Changed: a.planner.Nudge, Now: a.clock.Now, Logger: a.log,
-		Audited: slices.ContainsFunc(a.addOns, func(p addon.Parts) bool { return p.Audited }),
+		Callback: callbackrule.Declared(a.store, a.addOnHandlers()),
+		Audited:  slices.ContainsFunc(a.addOns, func(p addon.Parts) bool { return p.Audited }),
 	})
 	port := gateway.Options{
 		NodeID: a.self.Name, ClusterID: a.clusterID,

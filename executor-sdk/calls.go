@@ -22,6 +22,12 @@ func (h *handler) calls() *proto.JobDeclaration {
 		d.DstGap, d.DstOverlap, d.Calendars, d.CalendarDays = "", "", nil, ""
 		d.Misfire, d.MisfireThresholdMs, d.MisfireWindowMs, d.MisfireMaxRuns = "", 0, 0, 0
 		d.OwnerEmail, d.Ownership, d.Removal, d.Labels, d.Alert = "", "", "", nil, nil
+		if d.SuccessTo != nil {
+			d.OnSuccess = needsNewerCall
+		}
+		if d.FailureTo != nil {
+			d.OnFailure = needsNewerCall
+		}
 		if !j.hasRetries {
 			d.MaxAttempts = 0
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/carillon-sched/carillon/executor-sdk/callback"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/schema"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -55,7 +56,7 @@ type job struct {
 	owner                string
 	ownedBy              Ownership
 	removal              RemovalPolicy
-	onSuccess, onFailure string
+	onSuccess, onFailure callback.Callback
 	shards               *proto.Sharding
 	fireTimeout          time.Duration
 }
@@ -67,7 +68,7 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 	if err := checkName(j.name); err != nil {
 		return nil, fmt.Errorf("job name %q: %w", j.name, err)
 	}
-	if err := errors.Join(j.checkSchedule(), j.checkSharding(), j.checkRetry(), j.checkLabels(), j.checkAlert()); err != nil {
+	if err := errors.Join(j.checkSchedule(), j.checkSharding(), j.checkRetry(), j.checkLabels(), j.checkAlert(), j.checkCallbacks()); err != nil {
 		return nil, err
 	}
 	switch {
@@ -105,8 +106,8 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 		Blocking: string(j.blocking), Routing: string(j.routing), Misfire: string(j.misfire),
 		Parallelism: int32(j.parallelism), MaxWaiting: int32(j.maxWaiting), Priority: int32(j.priority),
 		Ownership: string(j.ownedBy), Removal: string(j.removal),
-		OwnerEmail: j.owner, OnSuccess: j.onSuccess, OnFailure: j.onFailure,
-		DelayMs: j.delay.Milliseconds(), AtMs: unixMilli(j.at), WindowFrom: j.windowFrom, WindowTo: j.windowTo,
+		OwnerEmail: j.owner,
+		DelayMs:    j.delay.Milliseconds(), AtMs: unixMilli(j.at), WindowFrom: j.windowFrom, WindowTo: j.windowTo,
 		StartAtMs: unixMilli(j.startAt), EndAtMs: unixMilli(j.endAt), JitterMs: j.jitter.Milliseconds(),
 		DstGap: string(j.gap), DstOverlap: string(j.overlap), Calendars: j.calendars, CalendarDays: string(j.days),
 		MisfireThresholdMs: j.late.Milliseconds(), MisfireWindowMs: j.window.Milliseconds(), MisfireMaxRuns: int32(j.maxRuns),
@@ -115,6 +116,8 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 		MaxRetryDelayMs: j.maxRetryDelay.Milliseconds(), DispatchTimeoutMs: j.dispatchTimeout.Milliseconds(),
 		OnLost: string(j.onLost), Labels: j.labels, Alert: j.alert,
 	}
+	d.OnSuccess, d.SuccessTo = wireCallback(j.onSuccess)
+	d.OnFailure, d.FailureTo = wireCallback(j.onFailure)
 	if j.hasBackoff && j.backoff != 1 {
 		d.RetryBackoffPermille = int32(math.Round(j.backoff * 1000))
 	}

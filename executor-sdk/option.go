@@ -262,12 +262,3 @@ const (
 
 // Owner is the mail address that is told when the job finally fails.
 func Owner(email string) JobOption { return jobOption(func(j *job) { j.owner = email }) }
-
-// OnSuccess names the callback (HandleEnd) that runs after the job's run, or a call
-// of the handler, succeeded.
-func OnSuccess(handler string) JobOption { return jobOption(func(j *job) { j.onSuccess = handler }) }
-
-// OnFailure names the callback (HandleEnd) that runs after the job's run, or a call
-// of the handler, finally failed: after the last attempt failed or timed out, or when it was lost or
-// never found an instance.
-func OnFailure(handler string) JobOption { return jobOption(func(j *job) { j.onFailure = handler }) }

@@ -130,7 +130,7 @@ func checkCallbacks(order []*handler, known map[string]*handler) error {
 	for _, h := range order {
 		for _, d := range h.declared {
 			for _, use := range [...]struct{ option, name string }{
-				{"OnSuccess", d.GetOnSuccess()}, {"OnFailure", d.GetOnFailure()},
+				{"OnSuccess", ownCallback(d.GetOnSuccess(), d.GetSuccessTo())}, {"OnFailure", ownCallback(d.GetOnFailure(), d.GetFailureTo())},
 				{"BeforeShards", d.GetSharding().GetBefore()}, {"AfterShards", d.GetSharding().GetAfter()},
 			} {
 				if use.name != "" && known[use.name] == nil {
@@ -140,4 +140,12 @@ func checkCallbacks(order []*handler, known map[string]*handler) error {
 		}
 	}
 	return nil
+}
+
+// ownCallback is the handler of this executor that is a callback; empty: it is elsewhere.
+func ownCallback(own string, to *proto.Callback) string {
+	if to != nil {
+		return ""
+	}
+	return own
 }

@@ -1240,8 +1240,12 @@ type JobDeclaration struct {
 	Ownership string `protobuf:"bytes,90,opt,name=ownership,proto3" json:"ownership,omitempty"`
 	// What becomes of it when no version declares it any more: keep, pause,
 	// delete; empty = pause with ownership "code", else keep.
-	Removal       string    `protobuf:"bytes,91,opt,name=removal,proto3" json:"removal,omitempty"`
-	Sharding      *Sharding `protobuf:"bytes,70,opt,name=sharding,proto3" json:"sharding,omitempty"` // absent: one fire is one run
+	Removal  string    `protobuf:"bytes,91,opt,name=removal,proto3" json:"removal,omitempty"`
+	Sharding *Sharding `protobuf:"bytes,70,opt,name=sharding,proto3" json:"sharding,omitempty"` // absent: one fire is one run
+	// Callbacks that are no handlers of the executor. Beside one, on_success or on_failure is a
+	// text that no handler has (SPEC.md section 4.3); an admin that knows these fields ignores it.
+	SuccessTo     *Callback `protobuf:"bytes,92,opt,name=success_to,json=successTo,proto3" json:"success_to,omitempty"`
+	FailureTo     *Callback `protobuf:"bytes,93,opt,name=failure_to,json=failureTo,proto3" json:"failure_to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1619,6 +1623,214 @@ func (x *JobDeclaration) GetSharding() *Sharding {
 	return nil
 }
 
+func (x *JobDeclaration) GetSuccessTo() *Callback {
+	if x != nil {
+		return x.SuccessTo
+	}
+	return nil
+}
+
+func (x *JobDeclaration) GetFailureTo() *Callback {
+	if x != nil {
+		return x.FailureTo
+	}
+	return nil
+}
+
+// Callback is what follows a run: a handler of another executor, an address, or a message.
+type Callback struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Handler       string                 `protobuf:"bytes,1,opt,name=handler,proto3" json:"handler,omitempty"`
+	Executor      string                 `protobuf:"bytes,2,opt,name=executor,proto3" json:"executor,omitempty"`                                                                         // of the handler, by name
+	Url           string                 `protobuf:"bytes,3,opt,name=url,proto3" json:"url,omitempty"`                                                                                   // http or https; the end of the run is posted there by the admin
+	TimeoutMs     int64                  `protobuf:"varint,4,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`                                                     // of a call to url; 0 = the default
+	Headers       map[string]string      `protobuf:"bytes,5,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // of a call to url
+	Connection    string                 `protobuf:"bytes,6,opt,name=connection,proto3" json:"connection,omitempty"`                                                                     // by name
+	Target        *MessageTarget         `protobuf:"bytes,7,opt,name=target,proto3" json:"target,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Callback) Reset() {
+	*x = Callback{}
+	mi := &file_carillon_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Callback) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Callback) ProtoMessage() {}
+
+func (x *Callback) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Callback.ProtoReflect.Descriptor instead.
+func (*Callback) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Callback) GetHandler() string {
+	if x != nil {
+		return x.Handler
+	}
+	return ""
+}
+
+func (x *Callback) GetExecutor() string {
+	if x != nil {
+		return x.Executor
+	}
+	return ""
+}
+
+func (x *Callback) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *Callback) GetTimeoutMs() int64 {
+	if x != nil {
+		return x.TimeoutMs
+	}
+	return 0
+}
+
+func (x *Callback) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *Callback) GetConnection() string {
+	if x != nil {
+		return x.Connection
+	}
+	return ""
+}
+
+func (x *Callback) GetTarget() *MessageTarget {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+// MessageTarget says where on its broker a message belongs, as docs/guide/messages.md has it.
+type MessageTarget struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Subject       string                 `protobuf:"bytes,1,opt,name=subject,proto3" json:"subject,omitempty"`
+	Exchange      string                 `protobuf:"bytes,2,opt,name=exchange,proto3" json:"exchange,omitempty"`
+	RoutingKey    string                 `protobuf:"bytes,3,opt,name=routing_key,json=routingKey,proto3" json:"routing_key,omitempty"`
+	Topic         string                 `protobuf:"bytes,4,opt,name=topic,proto3" json:"topic,omitempty"`
+	PartitionKey  string                 `protobuf:"bytes,5,opt,name=partition_key,json=partitionKey,proto3" json:"partition_key,omitempty"`
+	Stream        string                 `protobuf:"bytes,6,opt,name=stream,proto3" json:"stream,omitempty"`
+	MaxLength     int64                  `protobuf:"varint,7,opt,name=max_length,json=maxLength,proto3" json:"max_length,omitempty"`
+	Create        bool                   `protobuf:"varint,8,opt,name=create,proto3" json:"create,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MessageTarget) Reset() {
+	*x = MessageTarget{}
+	mi := &file_carillon_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MessageTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MessageTarget) ProtoMessage() {}
+
+func (x *MessageTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MessageTarget.ProtoReflect.Descriptor instead.
+func (*MessageTarget) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *MessageTarget) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *MessageTarget) GetExchange() string {
+	if x != nil {
+		return x.Exchange
+	}
+	return ""
+}
+
+func (x *MessageTarget) GetRoutingKey() string {
+	if x != nil {
+		return x.RoutingKey
+	}
+	return ""
+}
+
+func (x *MessageTarget) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *MessageTarget) GetPartitionKey() string {
+	if x != nil {
+		return x.PartitionKey
+	}
+	return ""
+}
+
+func (x *MessageTarget) GetStream() string {
+	if x != nil {
+		return x.Stream
+	}
+	return ""
+}
+
+func (x *MessageTarget) GetMaxLength() int64 {
+	if x != nil {
+		return x.MaxLength
+	}
+	return 0
+}
+
+func (x *MessageTarget) GetCreate() bool {
+	if x != nil {
+		return x.Create
+	}
+	return false
+}
+
 // AlertDeclaration says what is told of a job, and where. What is absent or empty
 // is the console's.
 type AlertDeclaration struct {
@@ -1633,7 +1845,7 @@ type AlertDeclaration struct {
 
 func (x *AlertDeclaration) Reset() {
 	*x = AlertDeclaration{}
-	mi := &file_carillon_proto_msgTypes[8]
+	mi := &file_carillon_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1645,7 +1857,7 @@ func (x *AlertDeclaration) String() string {
 func (*AlertDeclaration) ProtoMessage() {}
 
 func (x *AlertDeclaration) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[8]
+	mi := &file_carillon_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1658,7 +1870,7 @@ func (x *AlertDeclaration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlertDeclaration.ProtoReflect.Descriptor instead.
 func (*AlertDeclaration) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{8}
+	return file_carillon_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AlertDeclaration) GetOnFailure() bool {
@@ -1704,7 +1916,7 @@ type Sharding struct {
 
 func (x *Sharding) Reset() {
 	*x = Sharding{}
-	mi := &file_carillon_proto_msgTypes[9]
+	mi := &file_carillon_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +1928,7 @@ func (x *Sharding) String() string {
 func (*Sharding) ProtoMessage() {}
 
 func (x *Sharding) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[9]
+	mi := &file_carillon_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +1941,7 @@ func (x *Sharding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sharding.ProtoReflect.Descriptor instead.
 func (*Sharding) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{9}
+	return file_carillon_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Sharding) GetMode() string {
@@ -1787,7 +1999,7 @@ type InventoryItem struct {
 
 func (x *InventoryItem) Reset() {
 	*x = InventoryItem{}
-	mi := &file_carillon_proto_msgTypes[10]
+	mi := &file_carillon_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1799,7 +2011,7 @@ func (x *InventoryItem) String() string {
 func (*InventoryItem) ProtoMessage() {}
 
 func (x *InventoryItem) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[10]
+	mi := &file_carillon_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1812,7 +2024,7 @@ func (x *InventoryItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InventoryItem.ProtoReflect.Descriptor instead.
 func (*InventoryItem) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{10}
+	return file_carillon_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *InventoryItem) GetExecutionId() int64 {
@@ -1859,7 +2071,7 @@ type Registered struct {
 
 func (x *Registered) Reset() {
 	*x = Registered{}
-	mi := &file_carillon_proto_msgTypes[11]
+	mi := &file_carillon_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1871,7 +2083,7 @@ func (x *Registered) String() string {
 func (*Registered) ProtoMessage() {}
 
 func (x *Registered) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[11]
+	mi := &file_carillon_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1884,7 +2096,7 @@ func (x *Registered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Registered.ProtoReflect.Descriptor instead.
 func (*Registered) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{11}
+	return file_carillon_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Registered) GetInstanceId() int64 {
@@ -1939,7 +2151,7 @@ type Inventory struct {
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_carillon_proto_msgTypes[12]
+	mi := &file_carillon_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1951,7 +2163,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[12]
+	mi := &file_carillon_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1964,7 +2176,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{12}
+	return file_carillon_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Inventory) GetItems() []*InventoryItem {
@@ -1984,7 +2196,7 @@ type Verdicts struct {
 
 func (x *Verdicts) Reset() {
 	*x = Verdicts{}
-	mi := &file_carillon_proto_msgTypes[13]
+	mi := &file_carillon_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1996,7 +2208,7 @@ func (x *Verdicts) String() string {
 func (*Verdicts) ProtoMessage() {}
 
 func (x *Verdicts) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[13]
+	mi := &file_carillon_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2009,7 +2221,7 @@ func (x *Verdicts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdicts.ProtoReflect.Descriptor instead.
 func (*Verdicts) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{13}
+	return file_carillon_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Verdicts) GetVerdicts() []*InventoryVerdict {
@@ -2030,7 +2242,7 @@ type InventoryVerdict struct {
 
 func (x *InventoryVerdict) Reset() {
 	*x = InventoryVerdict{}
-	mi := &file_carillon_proto_msgTypes[14]
+	mi := &file_carillon_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2042,7 +2254,7 @@ func (x *InventoryVerdict) String() string {
 func (*InventoryVerdict) ProtoMessage() {}
 
 func (x *InventoryVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[14]
+	mi := &file_carillon_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2055,7 +2267,7 @@ func (x *InventoryVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InventoryVerdict.ProtoReflect.Descriptor instead.
 func (*InventoryVerdict) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{14}
+	return file_carillon_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *InventoryVerdict) GetExecutionId() int64 {
@@ -2090,7 +2302,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_carillon_proto_msgTypes[15]
+	mi := &file_carillon_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2314,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[15]
+	mi := &file_carillon_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2327,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{15}
+	return file_carillon_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Notice) GetCode() string {
@@ -2148,7 +2360,7 @@ type NodeList struct {
 
 func (x *NodeList) Reset() {
 	*x = NodeList{}
-	mi := &file_carillon_proto_msgTypes[16]
+	mi := &file_carillon_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2160,7 +2372,7 @@ func (x *NodeList) String() string {
 func (*NodeList) ProtoMessage() {}
 
 func (x *NodeList) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[16]
+	mi := &file_carillon_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2173,7 +2385,7 @@ func (x *NodeList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeList.ProtoReflect.Descriptor instead.
 func (*NodeList) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{16}
+	return file_carillon_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NodeList) GetNodes() []*Node {
@@ -2194,7 +2406,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_carillon_proto_msgTypes[17]
+	mi := &file_carillon_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2206,7 +2418,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[17]
+	mi := &file_carillon_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2219,7 +2431,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{17}
+	return file_carillon_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Node) GetId() string {
@@ -2261,7 +2473,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_carillon_proto_msgTypes[18]
+	mi := &file_carillon_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2273,7 +2485,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[18]
+	mi := &file_carillon_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2286,7 +2498,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{18}
+	return file_carillon_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Heartbeat) GetSeq() int64 {
@@ -2384,7 +2596,7 @@ type HeartbeatAck struct {
 
 func (x *HeartbeatAck) Reset() {
 	*x = HeartbeatAck{}
-	mi := &file_carillon_proto_msgTypes[19]
+	mi := &file_carillon_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2396,7 +2608,7 @@ func (x *HeartbeatAck) String() string {
 func (*HeartbeatAck) ProtoMessage() {}
 
 func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[19]
+	mi := &file_carillon_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2409,7 +2621,7 @@ func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatAck.ProtoReflect.Descriptor instead.
 func (*HeartbeatAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{19}
+	return file_carillon_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HeartbeatAck) GetSeq() int64 {
@@ -2457,7 +2669,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_carillon_proto_msgTypes[20]
+	mi := &file_carillon_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2469,7 +2681,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[20]
+	mi := &file_carillon_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2482,7 +2694,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{20}
+	return file_carillon_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Drain) GetReason() string {
@@ -2509,7 +2721,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_carillon_proto_msgTypes[21]
+	mi := &file_carillon_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2521,7 +2733,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[21]
+	mi := &file_carillon_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2534,7 +2746,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{21}
+	return file_carillon_proto_rawDescGZIP(), []int{23}
 }
 
 // Wake asks a parked instance for its sessions to all nodes.
@@ -2546,7 +2758,7 @@ type Wake struct {
 
 func (x *Wake) Reset() {
 	*x = Wake{}
-	mi := &file_carillon_proto_msgTypes[22]
+	mi := &file_carillon_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2558,7 +2770,7 @@ func (x *Wake) String() string {
 func (*Wake) ProtoMessage() {}
 
 func (x *Wake) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[22]
+	mi := &file_carillon_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2571,7 +2783,7 @@ func (x *Wake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wake.ProtoReflect.Descriptor instead.
 func (*Wake) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{22}
+	return file_carillon_proto_rawDescGZIP(), []int{24}
 }
 
 type CommandToExecutor struct {
@@ -2590,7 +2802,7 @@ type CommandToExecutor struct {
 
 func (x *CommandToExecutor) Reset() {
 	*x = CommandToExecutor{}
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2602,7 +2814,7 @@ func (x *CommandToExecutor) String() string {
 func (*CommandToExecutor) ProtoMessage() {}
 
 func (x *CommandToExecutor) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2615,7 +2827,7 @@ func (x *CommandToExecutor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandToExecutor.ProtoReflect.Descriptor instead.
 func (*CommandToExecutor) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{23}
+	return file_carillon_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CommandToExecutor) GetBody() isCommandToExecutor_Body {
@@ -2720,7 +2932,7 @@ type CommandToAdmin struct {
 
 func (x *CommandToAdmin) Reset() {
 	*x = CommandToAdmin{}
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2732,7 +2944,7 @@ func (x *CommandToAdmin) String() string {
 func (*CommandToAdmin) ProtoMessage() {}
 
 func (x *CommandToAdmin) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2745,7 +2957,7 @@ func (x *CommandToAdmin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandToAdmin.ProtoReflect.Descriptor instead.
 func (*CommandToAdmin) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{24}
+	return file_carillon_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CommandToAdmin) GetBody() isCommandToAdmin_Body {
@@ -2843,7 +3055,7 @@ type OfferBatch struct {
 
 func (x *OfferBatch) Reset() {
 	*x = OfferBatch{}
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2855,7 +3067,7 @@ func (x *OfferBatch) String() string {
 func (*OfferBatch) ProtoMessage() {}
 
 func (x *OfferBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2868,7 +3080,7 @@ func (x *OfferBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferBatch.ProtoReflect.Descriptor instead.
 func (*OfferBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{25}
+	return file_carillon_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *OfferBatch) GetOffers() []*Offer {
@@ -2926,7 +3138,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2938,7 +3150,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2951,7 +3163,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{26}
+	return file_carillon_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Offer) GetExecutionId() int64 {
@@ -3144,7 +3356,7 @@ type Script struct {
 
 func (x *Script) Reset() {
 	*x = Script{}
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3156,7 +3368,7 @@ func (x *Script) String() string {
 func (*Script) ProtoMessage() {}
 
 func (x *Script) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3169,7 +3381,7 @@ func (x *Script) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Script.ProtoReflect.Descriptor instead.
 func (*Script) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{27}
+	return file_carillon_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Script) GetId() int64 {
@@ -3244,7 +3456,7 @@ type AnswerBatch struct {
 
 func (x *AnswerBatch) Reset() {
 	*x = AnswerBatch{}
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3256,7 +3468,7 @@ func (x *AnswerBatch) String() string {
 func (*AnswerBatch) ProtoMessage() {}
 
 func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3269,7 +3481,7 @@ func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerBatch.ProtoReflect.Descriptor instead.
 func (*AnswerBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{28}
+	return file_carillon_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AnswerBatch) GetAnswers() []*Answer {
@@ -3294,7 +3506,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3306,7 +3518,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3319,7 +3531,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{29}
+	return file_carillon_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Answer) GetExecutionId() int64 {
@@ -3366,7 +3578,7 @@ type GrantBatch struct {
 
 func (x *GrantBatch) Reset() {
 	*x = GrantBatch{}
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3378,7 +3590,7 @@ func (x *GrantBatch) String() string {
 func (*GrantBatch) ProtoMessage() {}
 
 func (x *GrantBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3391,7 +3603,7 @@ func (x *GrantBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantBatch.ProtoReflect.Descriptor instead.
 func (*GrantBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{30}
+	return file_carillon_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GrantBatch) GetGrants() []*Grant {
@@ -3413,7 +3625,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3425,7 +3637,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3438,7 +3650,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{31}
+	return file_carillon_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Grant) GetExecutionId() int64 {
@@ -3471,7 +3683,7 @@ type StartedBatch struct {
 
 func (x *StartedBatch) Reset() {
 	*x = StartedBatch{}
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3483,7 +3695,7 @@ func (x *StartedBatch) String() string {
 func (*StartedBatch) ProtoMessage() {}
 
 func (x *StartedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3496,7 +3708,7 @@ func (x *StartedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartedBatch.ProtoReflect.Descriptor instead.
 func (*StartedBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{32}
+	return file_carillon_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StartedBatch) GetStarted() []*Started {
@@ -3519,7 +3731,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3531,7 +3743,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3544,7 +3756,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{33}
+	return file_carillon_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Started) GetExecutionId() int64 {
@@ -3584,7 +3796,7 @@ type ResultBatch struct {
 
 func (x *ResultBatch) Reset() {
 	*x = ResultBatch{}
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3596,7 +3808,7 @@ func (x *ResultBatch) String() string {
 func (*ResultBatch) ProtoMessage() {}
 
 func (x *ResultBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3609,7 +3821,7 @@ func (x *ResultBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultBatch.ProtoReflect.Descriptor instead.
 func (*ResultBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{34}
+	return file_carillon_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ResultBatch) GetResults() []*Result {
@@ -3644,7 +3856,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3656,7 +3868,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3669,7 +3881,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{35}
+	return file_carillon_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Result) GetExecutionId() int64 {
@@ -3772,7 +3984,7 @@ type ResultAckBatch struct {
 
 func (x *ResultAckBatch) Reset() {
 	*x = ResultAckBatch{}
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3784,7 +3996,7 @@ func (x *ResultAckBatch) String() string {
 func (*ResultAckBatch) ProtoMessage() {}
 
 func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3797,7 +4009,7 @@ func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAckBatch.ProtoReflect.Descriptor instead.
 func (*ResultAckBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{36}
+	return file_carillon_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ResultAckBatch) GetAcks() []*ResultAck {
@@ -3821,7 +4033,7 @@ type ResultAck struct {
 
 func (x *ResultAck) Reset() {
 	*x = ResultAck{}
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3833,7 +4045,7 @@ func (x *ResultAck) String() string {
 func (*ResultAck) ProtoMessage() {}
 
 func (x *ResultAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3846,7 +4058,7 @@ func (x *ResultAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAck.ProtoReflect.Descriptor instead.
 func (*ResultAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{37}
+	return file_carillon_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ResultAck) GetExecutionId() int64 {
@@ -3886,7 +4098,7 @@ type CancelBatch struct {
 
 func (x *CancelBatch) Reset() {
 	*x = CancelBatch{}
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3898,7 +4110,7 @@ func (x *CancelBatch) String() string {
 func (*CancelBatch) ProtoMessage() {}
 
 func (x *CancelBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3911,7 +4123,7 @@ func (x *CancelBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatch.ProtoReflect.Descriptor instead.
 func (*CancelBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{38}
+	return file_carillon_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CancelBatch) GetCancels() []*Cancel {
@@ -3934,7 +4146,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3946,7 +4158,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3959,7 +4171,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{39}
+	return file_carillon_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Cancel) GetExecutionId() int64 {
@@ -3999,7 +4211,7 @@ type ProgressBatch struct {
 
 func (x *ProgressBatch) Reset() {
 	*x = ProgressBatch{}
-	mi := &file_carillon_proto_msgTypes[40]
+	mi := &file_carillon_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4011,7 +4223,7 @@ func (x *ProgressBatch) String() string {
 func (*ProgressBatch) ProtoMessage() {}
 
 func (x *ProgressBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[40]
+	mi := &file_carillon_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4024,7 +4236,7 @@ func (x *ProgressBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressBatch.ProtoReflect.Descriptor instead.
 func (*ProgressBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{40}
+	return file_carillon_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ProgressBatch) GetProgress() []*Progress {
@@ -4050,7 +4262,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_carillon_proto_msgTypes[41]
+	mi := &file_carillon_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4062,7 +4274,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[41]
+	mi := &file_carillon_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4075,7 +4287,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{41}
+	return file_carillon_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Progress) GetExecutionId() int64 {
@@ -4122,7 +4334,7 @@ type StepBatch struct {
 
 func (x *StepBatch) Reset() {
 	*x = StepBatch{}
-	mi := &file_carillon_proto_msgTypes[42]
+	mi := &file_carillon_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4134,7 +4346,7 @@ func (x *StepBatch) String() string {
 func (*StepBatch) ProtoMessage() {}
 
 func (x *StepBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[42]
+	mi := &file_carillon_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4147,7 +4359,7 @@ func (x *StepBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepBatch.ProtoReflect.Descriptor instead.
 func (*StepBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{42}
+	return file_carillon_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StepBatch) GetSteps() []*Step {
@@ -4175,7 +4387,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_carillon_proto_msgTypes[43]
+	mi := &file_carillon_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4187,7 +4399,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[43]
+	mi := &file_carillon_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4200,7 +4412,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{43}
+	return file_carillon_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Step) GetExecutionId() int64 {
@@ -4254,7 +4466,7 @@ type StepAckBatch struct {
 
 func (x *StepAckBatch) Reset() {
 	*x = StepAckBatch{}
-	mi := &file_carillon_proto_msgTypes[44]
+	mi := &file_carillon_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4266,7 +4478,7 @@ func (x *StepAckBatch) String() string {
 func (*StepAckBatch) ProtoMessage() {}
 
 func (x *StepAckBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[44]
+	mi := &file_carillon_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4279,7 +4491,7 @@ func (x *StepAckBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepAckBatch.ProtoReflect.Descriptor instead.
 func (*StepAckBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{44}
+	return file_carillon_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *StepAckBatch) GetAcks() []*StepAck {
@@ -4305,7 +4517,7 @@ type StepAck struct {
 
 func (x *StepAck) Reset() {
 	*x = StepAck{}
-	mi := &file_carillon_proto_msgTypes[45]
+	mi := &file_carillon_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4317,7 +4529,7 @@ func (x *StepAck) String() string {
 func (*StepAck) ProtoMessage() {}
 
 func (x *StepAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[45]
+	mi := &file_carillon_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4330,7 +4542,7 @@ func (x *StepAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepAck.ProtoReflect.Descriptor instead.
 func (*StepAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{45}
+	return file_carillon_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *StepAck) GetExecutionId() int64 {
@@ -4386,7 +4598,7 @@ type LogBatch struct {
 
 func (x *LogBatch) Reset() {
 	*x = LogBatch{}
-	mi := &file_carillon_proto_msgTypes[46]
+	mi := &file_carillon_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4398,7 +4610,7 @@ func (x *LogBatch) String() string {
 func (*LogBatch) ProtoMessage() {}
 
 func (x *LogBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[46]
+	mi := &file_carillon_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4411,7 +4623,7 @@ func (x *LogBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBatch.ProtoReflect.Descriptor instead.
 func (*LogBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{46}
+	return file_carillon_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *LogBatch) GetSeq() int64 {
@@ -4443,7 +4655,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_carillon_proto_msgTypes[47]
+	mi := &file_carillon_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4455,7 +4667,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[47]
+	mi := &file_carillon_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4468,7 +4680,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{47}
+	return file_carillon_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *LogChunk) GetExecutionId() int64 {
@@ -4522,7 +4734,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_carillon_proto_msgTypes[48]
+	mi := &file_carillon_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4534,7 +4746,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[48]
+	mi := &file_carillon_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4547,7 +4759,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{48}
+	return file_carillon_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *LogLine) GetAtMs() int64 {
@@ -4595,7 +4807,7 @@ type LogAck struct {
 
 func (x *LogAck) Reset() {
 	*x = LogAck{}
-	mi := &file_carillon_proto_msgTypes[49]
+	mi := &file_carillon_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4607,7 +4819,7 @@ func (x *LogAck) String() string {
 func (*LogAck) ProtoMessage() {}
 
 func (x *LogAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[49]
+	mi := &file_carillon_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4620,7 +4832,7 @@ func (x *LogAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogAck.ProtoReflect.Descriptor instead.
 func (*LogAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{49}
+	return file_carillon_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *LogAck) GetSeq() int64 {
@@ -4726,7 +4938,7 @@ const file_carillon_proto_rawDesc = "" +
 	"idempotent\x12/\n" +
 	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\x12\x16\n" +
 	"\x06weight\x18( \x01(\x05R\x06weight\x121\n" +
-	"\x05calls\x18) \x01(\v2\x1b.carillon.v1.JobDeclarationR\x05calls\"\xc6\r\n" +
+	"\x05calls\x18) \x01(\v2\x1b.carillon.v1.JobDeclarationR\x05calls\"\xb2\x0e\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -4786,10 +4998,39 @@ const file_carillon_proto_rawDesc = "" +
 	"\x05alert\x18= \x01(\v2\x1d.carillon.v1.AlertDeclarationR\x05alert\x12\x1c\n" +
 	"\townership\x18Z \x01(\tR\townership\x12\x18\n" +
 	"\aremoval\x18[ \x01(\tR\aremoval\x121\n" +
-	"\bsharding\x18F \x01(\v2\x15.carillon.v1.ShardingR\bsharding\x1a9\n" +
+	"\bsharding\x18F \x01(\v2\x15.carillon.v1.ShardingR\bsharding\x124\n" +
+	"\n" +
+	"success_to\x18\\ \x01(\v2\x15.carillon.v1.CallbackR\tsuccessTo\x124\n" +
+	"\n" +
+	"failure_to\x18] \x01(\v2\x15.carillon.v1.CallbackR\tfailureTo\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcb\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbf\x02\n" +
+	"\bCallback\x12\x18\n" +
+	"\ahandler\x18\x01 \x01(\tR\ahandler\x12\x1a\n" +
+	"\bexecutor\x18\x02 \x01(\tR\bexecutor\x12\x10\n" +
+	"\x03url\x18\x03 \x01(\tR\x03url\x12\x1d\n" +
+	"\n" +
+	"timeout_ms\x18\x04 \x01(\x03R\ttimeoutMs\x12<\n" +
+	"\aheaders\x18\x05 \x03(\v2\".carillon.v1.Callback.HeadersEntryR\aheaders\x12\x1e\n" +
+	"\n" +
+	"connection\x18\x06 \x01(\tR\n" +
+	"connection\x122\n" +
+	"\x06target\x18\a \x01(\v2\x1a.carillon.v1.MessageTargetR\x06target\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf0\x01\n" +
+	"\rMessageTarget\x12\x18\n" +
+	"\asubject\x18\x01 \x01(\tR\asubject\x12\x1a\n" +
+	"\bexchange\x18\x02 \x01(\tR\bexchange\x12\x1f\n" +
+	"\vrouting_key\x18\x03 \x01(\tR\n" +
+	"routingKey\x12\x14\n" +
+	"\x05topic\x18\x04 \x01(\tR\x05topic\x12#\n" +
+	"\rpartition_key\x18\x05 \x01(\tR\fpartitionKey\x12\x16\n" +
+	"\x06stream\x18\x06 \x01(\tR\x06stream\x12\x1d\n" +
+	"\n" +
+	"max_length\x18\a \x01(\x03R\tmaxLength\x12\x16\n" +
+	"\x06create\x18\b \x01(\bR\x06create\"\xcb\x01\n" +
 	"\x10AlertDeclaration\x12\"\n" +
 	"\n" +
 	"on_failure\x18\x01 \x01(\bH\x00R\tonFailure\x88\x01\x01\x123\n" +
@@ -5065,7 +5306,7 @@ func file_carillon_proto_rawDescGZIP() []byte {
 }
 
 var file_carillon_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_carillon_proto_goTypes = []any{
 	(Purpose)(0),              // 0: carillon.v1.Purpose
 	(AttemptPhase)(0),         // 1: carillon.v1.AttemptPhase
@@ -5080,114 +5321,121 @@ var file_carillon_proto_goTypes = []any{
 	(*Register)(nil),          // 10: carillon.v1.Register
 	(*Handler)(nil),           // 11: carillon.v1.Handler
 	(*JobDeclaration)(nil),    // 12: carillon.v1.JobDeclaration
-	(*AlertDeclaration)(nil),  // 13: carillon.v1.AlertDeclaration
-	(*Sharding)(nil),          // 14: carillon.v1.Sharding
-	(*InventoryItem)(nil),     // 15: carillon.v1.InventoryItem
-	(*Registered)(nil),        // 16: carillon.v1.Registered
-	(*Inventory)(nil),         // 17: carillon.v1.Inventory
-	(*Verdicts)(nil),          // 18: carillon.v1.Verdicts
-	(*InventoryVerdict)(nil),  // 19: carillon.v1.InventoryVerdict
-	(*Notice)(nil),            // 20: carillon.v1.Notice
-	(*NodeList)(nil),          // 21: carillon.v1.NodeList
-	(*Node)(nil),              // 22: carillon.v1.Node
-	(*Heartbeat)(nil),         // 23: carillon.v1.Heartbeat
-	(*HeartbeatAck)(nil),      // 24: carillon.v1.HeartbeatAck
-	(*Drain)(nil),             // 25: carillon.v1.Drain
-	(*Leave)(nil),             // 26: carillon.v1.Leave
-	(*Wake)(nil),              // 27: carillon.v1.Wake
-	(*CommandToExecutor)(nil), // 28: carillon.v1.CommandToExecutor
-	(*CommandToAdmin)(nil),    // 29: carillon.v1.CommandToAdmin
-	(*OfferBatch)(nil),        // 30: carillon.v1.OfferBatch
-	(*Offer)(nil),             // 31: carillon.v1.Offer
-	(*Script)(nil),            // 32: carillon.v1.Script
-	(*AnswerBatch)(nil),       // 33: carillon.v1.AnswerBatch
-	(*Answer)(nil),            // 34: carillon.v1.Answer
-	(*GrantBatch)(nil),        // 35: carillon.v1.GrantBatch
-	(*Grant)(nil),             // 36: carillon.v1.Grant
-	(*StartedBatch)(nil),      // 37: carillon.v1.StartedBatch
-	(*Started)(nil),           // 38: carillon.v1.Started
-	(*ResultBatch)(nil),       // 39: carillon.v1.ResultBatch
-	(*Result)(nil),            // 40: carillon.v1.Result
-	(*ResultAckBatch)(nil),    // 41: carillon.v1.ResultAckBatch
-	(*ResultAck)(nil),         // 42: carillon.v1.ResultAck
-	(*CancelBatch)(nil),       // 43: carillon.v1.CancelBatch
-	(*Cancel)(nil),            // 44: carillon.v1.Cancel
-	(*ProgressBatch)(nil),     // 45: carillon.v1.ProgressBatch
-	(*Progress)(nil),          // 46: carillon.v1.Progress
-	(*StepBatch)(nil),         // 47: carillon.v1.StepBatch
-	(*Step)(nil),              // 48: carillon.v1.Step
-	(*StepAckBatch)(nil),      // 49: carillon.v1.StepAckBatch
-	(*StepAck)(nil),           // 50: carillon.v1.StepAck
-	(*LogBatch)(nil),          // 51: carillon.v1.LogBatch
-	(*LogChunk)(nil),          // 52: carillon.v1.LogChunk
-	(*LogLine)(nil),           // 53: carillon.v1.LogLine
-	(*LogAck)(nil),            // 54: carillon.v1.LogAck
-	nil,                       // 55: carillon.v1.Register.LabelsEntry
-	nil,                       // 56: carillon.v1.JobDeclaration.LabelsEntry
+	(*Callback)(nil),          // 13: carillon.v1.Callback
+	(*MessageTarget)(nil),     // 14: carillon.v1.MessageTarget
+	(*AlertDeclaration)(nil),  // 15: carillon.v1.AlertDeclaration
+	(*Sharding)(nil),          // 16: carillon.v1.Sharding
+	(*InventoryItem)(nil),     // 17: carillon.v1.InventoryItem
+	(*Registered)(nil),        // 18: carillon.v1.Registered
+	(*Inventory)(nil),         // 19: carillon.v1.Inventory
+	(*Verdicts)(nil),          // 20: carillon.v1.Verdicts
+	(*InventoryVerdict)(nil),  // 21: carillon.v1.InventoryVerdict
+	(*Notice)(nil),            // 22: carillon.v1.Notice
+	(*NodeList)(nil),          // 23: carillon.v1.NodeList
+	(*Node)(nil),              // 24: carillon.v1.Node
+	(*Heartbeat)(nil),         // 25: carillon.v1.Heartbeat
+	(*HeartbeatAck)(nil),      // 26: carillon.v1.HeartbeatAck
+	(*Drain)(nil),             // 27: carillon.v1.Drain
+	(*Leave)(nil),             // 28: carillon.v1.Leave
+	(*Wake)(nil),              // 29: carillon.v1.Wake
+	(*CommandToExecutor)(nil), // 30: carillon.v1.CommandToExecutor
+	(*CommandToAdmin)(nil),    // 31: carillon.v1.CommandToAdmin
+	(*OfferBatch)(nil),        // 32: carillon.v1.OfferBatch
+	(*Offer)(nil),             // 33: carillon.v1.Offer
+	(*Script)(nil),            // 34: carillon.v1.Script
+	(*AnswerBatch)(nil),       // 35: carillon.v1.AnswerBatch
+	(*Answer)(nil),            // 36: carillon.v1.Answer
+	(*GrantBatch)(nil),        // 37: carillon.v1.GrantBatch
+	(*Grant)(nil),             // 38: carillon.v1.Grant
+	(*StartedBatch)(nil),      // 39: carillon.v1.StartedBatch
+	(*Started)(nil),           // 40: carillon.v1.Started
+	(*ResultBatch)(nil),       // 41: carillon.v1.ResultBatch
+	(*Result)(nil),            // 42: carillon.v1.Result
+	(*ResultAckBatch)(nil),    // 43: carillon.v1.ResultAckBatch
+	(*ResultAck)(nil),         // 44: carillon.v1.ResultAck
+	(*CancelBatch)(nil),       // 45: carillon.v1.CancelBatch
+	(*Cancel)(nil),            // 46: carillon.v1.Cancel
+	(*ProgressBatch)(nil),     // 47: carillon.v1.ProgressBatch
+	(*Progress)(nil),          // 48: carillon.v1.Progress
+	(*StepBatch)(nil),         // 49: carillon.v1.StepBatch
+	(*Step)(nil),              // 50: carillon.v1.Step
+	(*StepAckBatch)(nil),      // 51: carillon.v1.StepAckBatch
+	(*StepAck)(nil),           // 52: carillon.v1.StepAck
+	(*LogBatch)(nil),          // 53: carillon.v1.LogBatch
+	(*LogChunk)(nil),          // 54: carillon.v1.LogChunk
+	(*LogLine)(nil),           // 55: carillon.v1.LogLine
+	(*LogAck)(nil),            // 56: carillon.v1.LogAck
+	nil,                       // 57: carillon.v1.Register.LabelsEntry
+	nil,                       // 58: carillon.v1.JobDeclaration.LabelsEntry
+	nil,                       // 59: carillon.v1.Callback.HeadersEntry
 }
 var file_carillon_proto_depIdxs = []int32{
 	0,  // 0: carillon.v1.ClientHello.purpose:type_name -> carillon.v1.Purpose
 	7,  // 1: carillon.v1.ServerHello.error:type_name -> carillon.v1.Error
 	10, // 2: carillon.v1.ControlToAdmin.register:type_name -> carillon.v1.Register
-	23, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
-	25, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
-	17, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
-	26, // 6: carillon.v1.ControlToAdmin.leave:type_name -> carillon.v1.Leave
-	16, // 7: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
-	24, // 8: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
-	21, // 9: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
-	25, // 10: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
+	25, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
+	27, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
+	19, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
+	28, // 6: carillon.v1.ControlToAdmin.leave:type_name -> carillon.v1.Leave
+	18, // 7: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
+	26, // 8: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
+	23, // 9: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
+	27, // 10: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
 	7,  // 11: carillon.v1.ControlToExecutor.error:type_name -> carillon.v1.Error
-	18, // 12: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
-	27, // 13: carillon.v1.ControlToExecutor.wake:type_name -> carillon.v1.Wake
-	55, // 14: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
+	20, // 12: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
+	29, // 13: carillon.v1.ControlToExecutor.wake:type_name -> carillon.v1.Wake
+	57, // 14: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
 	11, // 15: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
-	15, // 16: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
-	15, // 17: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
+	17, // 16: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
+	17, // 17: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
 	12, // 18: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
 	12, // 19: carillon.v1.Handler.calls:type_name -> carillon.v1.JobDeclaration
-	56, // 20: carillon.v1.JobDeclaration.labels:type_name -> carillon.v1.JobDeclaration.LabelsEntry
-	13, // 21: carillon.v1.JobDeclaration.alert:type_name -> carillon.v1.AlertDeclaration
-	14, // 22: carillon.v1.JobDeclaration.sharding:type_name -> carillon.v1.Sharding
-	1,  // 23: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
-	19, // 24: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
-	21, // 25: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
-	20, // 26: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
-	15, // 27: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
-	19, // 28: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
-	2,  // 29: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
-	22, // 30: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
-	30, // 31: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
-	35, // 32: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
-	41, // 33: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
-	43, // 34: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
-	49, // 35: carillon.v1.CommandToExecutor.step_acks:type_name -> carillon.v1.StepAckBatch
-	33, // 36: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
-	37, // 37: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
-	39, // 38: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
-	45, // 39: carillon.v1.CommandToAdmin.progress:type_name -> carillon.v1.ProgressBatch
-	47, // 40: carillon.v1.CommandToAdmin.steps:type_name -> carillon.v1.StepBatch
-	31, // 41: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
-	32, // 42: carillon.v1.Offer.script:type_name -> carillon.v1.Script
-	34, // 43: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
-	36, // 44: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
-	38, // 45: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
-	40, // 46: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
-	3,  // 47: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
-	42, // 48: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
-	44, // 49: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
-	46, // 50: carillon.v1.ProgressBatch.progress:type_name -> carillon.v1.Progress
-	48, // 51: carillon.v1.StepBatch.steps:type_name -> carillon.v1.Step
-	4,  // 52: carillon.v1.Step.action:type_name -> carillon.v1.StepAction
-	50, // 53: carillon.v1.StepAckBatch.acks:type_name -> carillon.v1.StepAck
-	52, // 54: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
-	53, // 55: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
-	7,  // 56: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	58, // 20: carillon.v1.JobDeclaration.labels:type_name -> carillon.v1.JobDeclaration.LabelsEntry
+	15, // 21: carillon.v1.JobDeclaration.alert:type_name -> carillon.v1.AlertDeclaration
+	16, // 22: carillon.v1.JobDeclaration.sharding:type_name -> carillon.v1.Sharding
+	13, // 23: carillon.v1.JobDeclaration.success_to:type_name -> carillon.v1.Callback
+	13, // 24: carillon.v1.JobDeclaration.failure_to:type_name -> carillon.v1.Callback
+	59, // 25: carillon.v1.Callback.headers:type_name -> carillon.v1.Callback.HeadersEntry
+	14, // 26: carillon.v1.Callback.target:type_name -> carillon.v1.MessageTarget
+	1,  // 27: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
+	21, // 28: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
+	23, // 29: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
+	22, // 30: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
+	17, // 31: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
+	21, // 32: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
+	2,  // 33: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
+	24, // 34: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
+	32, // 35: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
+	37, // 36: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
+	43, // 37: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
+	45, // 38: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
+	51, // 39: carillon.v1.CommandToExecutor.step_acks:type_name -> carillon.v1.StepAckBatch
+	35, // 40: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
+	39, // 41: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
+	41, // 42: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
+	47, // 43: carillon.v1.CommandToAdmin.progress:type_name -> carillon.v1.ProgressBatch
+	49, // 44: carillon.v1.CommandToAdmin.steps:type_name -> carillon.v1.StepBatch
+	33, // 45: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
+	34, // 46: carillon.v1.Offer.script:type_name -> carillon.v1.Script
+	36, // 47: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
+	38, // 48: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
+	40, // 49: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
+	42, // 50: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
+	3,  // 51: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
+	44, // 52: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
+	46, // 53: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
+	48, // 54: carillon.v1.ProgressBatch.progress:type_name -> carillon.v1.Progress
+	50, // 55: carillon.v1.StepBatch.steps:type_name -> carillon.v1.Step
+	4,  // 56: carillon.v1.Step.action:type_name -> carillon.v1.StepAction
+	52, // 57: carillon.v1.StepAckBatch.acks:type_name -> carillon.v1.StepAck
+	54, // 58: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
+	55, // 59: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
+	7,  // 60: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
+	61, // [61:61] is the sub-list for method output_type
+	61, // [61:61] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_carillon_proto_init() }
@@ -5211,15 +5459,15 @@ func file_carillon_proto_init() {
 		(*ControlToExecutor_Verdicts)(nil),
 		(*ControlToExecutor_Wake)(nil),
 	}
-	file_carillon_proto_msgTypes[8].OneofWrappers = []any{}
-	file_carillon_proto_msgTypes[23].OneofWrappers = []any{
+	file_carillon_proto_msgTypes[10].OneofWrappers = []any{}
+	file_carillon_proto_msgTypes[25].OneofWrappers = []any{
 		(*CommandToExecutor_Offers)(nil),
 		(*CommandToExecutor_Grants)(nil),
 		(*CommandToExecutor_Acks)(nil),
 		(*CommandToExecutor_Cancels)(nil),
 		(*CommandToExecutor_StepAcks)(nil),
 	}
-	file_carillon_proto_msgTypes[24].OneofWrappers = []any{
+	file_carillon_proto_msgTypes[26].OneofWrappers = []any{
 		(*CommandToAdmin_Answers)(nil),
 		(*CommandToAdmin_Started)(nil),
 		(*CommandToAdmin_Results)(nil),
@@ -5232,7 +5480,7 @@ func file_carillon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_carillon_proto_rawDesc), len(file_carillon_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   52,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -40,7 +40,7 @@ func (a *Admin) callbackJob(name string) *job {
 		h = &proto.Handler{Name: name} // its runs wait for one
 	}
 	j := a.jobLike("callback", h, 10, 5*time.Second, 10*time.Minute)
-	j.decl.OnSuccess, j.decl.OnFailure = "", "" // they would be followed for ever
+	j.decl.OnSuccess, j.decl.OnFailure, j.decl.SuccessTo, j.decl.FailureTo = "", "", nil, nil // they would be followed for ever
 	a.callbacks[name] = j
 	return j
 }

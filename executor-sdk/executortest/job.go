@@ -314,14 +314,16 @@ func (r *Run) end(s State) {
 		return
 	}
 	a, d := r.admin, r.job.decl
-	callback := d.GetOnFailure()
+	callback, elsewhere := d.GetOnFailure(), d.GetFailureTo()
 	switch s {
 	case Succeeded:
-		callback = d.GetOnSuccess()
+		callback, elsewhere = d.GetOnSuccess(), d.GetSuccessTo()
 	case Cancelled, Discarded:
-		callback = ""
+		callback, elsewhere = "", nil
 	}
-	if callback != "" {
+	if elsewhere != nil {
+		a.t.Logf("executortest: the callback of the run %d goes to another executor, an address or a connection: nothing is started", r.id)
+	} else if callback != "" {
 		input, err := json.Marshal(executor.Ended{
 			RunID: r.id, Job: cmp.Or(r.job.shown, r.job.name), Handler: r.job.handler, FireTime: r.fireAt.UTC(), Attempt: r.attempt, State: string(s),
 			ErrorKind: r.result.GetErrorKind(), Error: r.result.GetError(), Input: r.input, Output: r.result.GetOutput(),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/carillon-sched/carillon/executor-sdk/callback"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/callapi"
 )
 
@@ -60,6 +61,10 @@ type Spec struct {
 	RetryDelay time.Duration
 	// Blocking is empty for the default: Serial with a recurring schedule, Parallel else.
 	Blocking Blocking
+	// OnSuccess follows a run that succeeded, OnFailure one that finally failed; empty = nothing.
+	// A key that is bound to executors needs the other executor too, and "carillon" for an address
+	// or a connection.
+	OnSuccess, OnFailure callback.Callback
 	// Paused creates the job paused. It has no effect on a job that exists.
 	Paused bool
 }
@@ -79,6 +84,13 @@ func (s Spec) write(executor, name string) (callapi.JobWrite, error) {
 			return w, fmt.Errorf("%s: input: %w", subject(executor, name), err)
 		}
 		w.Input = raw
+	}
+	var err error
+	if w.OnSuccess, err = writeCallback(s.OnSuccess); err != nil {
+		return w, fmt.Errorf("%s: OnSuccess: %w", subject(executor, name), err)
+	}
+	if w.OnFailure, err = writeCallback(s.OnFailure); err != nil {
+		return w, fmt.Errorf("%s: OnFailure: %w", subject(executor, name), err)
 	}
 	if s.Timeout > 0 {
 		w.Timeout = s.Timeout.String()
@@ -101,8 +113,10 @@ type Job struct {
 	ID, Name, Executor, Handler, Description string
 	Labels                                   map[string]string
 	// Input is nil in lists.
-	Input  json.RawMessage
-	Paused bool
+	Input json.RawMessage
+	// OnSuccess and OnFailure are empty where nothing follows.
+	OnSuccess, OnFailure callback.Callback
+	Paused               bool
 	// PauseNote is the reason of the pause.
 	PauseNote string
 	// Revision grows with each change of the settings, from 1.
@@ -115,7 +129,7 @@ type Job struct {
 func jobOf(j *callapi.Job) *Job {
 	out := &Job{
 		ID: j.ID, Name: j.Name, Executor: j.Executor.Name, Handler: j.Handler, Description: j.Description, Labels: j.Labels,
-		Input: j.Input, Paused: j.State == "paused", PauseNote: j.PauseNote, Revision: j.Revision,
+		Input: j.Input, OnSuccess: callbackOf(j.OnSuccess), OnFailure: callbackOf(j.OnFailure), Paused: j.State == "paused", PauseNote: j.PauseNote, Revision: j.Revision,
 		CreatedAt: j.CreatedAt, UpdatedAt: j.UpdatedAt,
 	}
 	if j.NextFireAt != nil {

@@ -2203,6 +2203,9 @@ type ExecutorCounts struct {
 
 // ExecutorDetail defines model for ExecutorDetail.
 type ExecutorDetail struct {
+	// CallbacksTo Executors that callbacks of jobs declared in its code may use beside its own, by name; carillon: addresses and connections
+	CallbacksTo []string `json:"callbacksTo"`
+
 	// CreatedAt When it was made
 	CreatedAt time.Time `json:"createdAt"`
 
@@ -2285,6 +2288,9 @@ type ExecutorDocument struct {
 
 // ExecutorSettings defines model for ExecutorSettings.
 type ExecutorSettings struct {
+	// CallbacksTo Executors that callbacks of jobs declared in its code may use beside its own, by name; carillon: addresses and connections
+	CallbacksTo []string `json:"callbacksTo,omitempty"`
+
 	// Description What it is for, for people
 	Description string `json:"description,omitempty"`
 
@@ -6144,6 +6150,9 @@ type Total struct {
 
 // UpdateExecutorInputBody defines model for UpdateExecutorInputBody.
 type UpdateExecutorInputBody struct {
+	// CallbacksTo Executors that callbacks of jobs declared in its code may use beside its own, by name, also of one that is not made yet; carillon: addresses and connections
+	CallbacksTo []string `json:"callbacksTo,omitempty"`
+
 	// Description What it is for, for people
 	Description string `json:"description,omitempty"`
 
@@ -8002,7 +8011,7 @@ func (c *Client) GetExecutor(ctx context.Context, id string, edits ...Edit) (Doc
 	return ask[ExecutorDetail](ctx, c, r, edits)
 }
 
-// UpdateExecutor asks PATCH /api/v1/executors/{id}: Rename or describe an executor.
+// UpdateExecutor asks PATCH /api/v1/executors/{id}: Change an executor: its name, its description, the reach of its code.
 // Processes that register by the former name, programs that call and set timers by it, and API keys that are bound to it go on working, until the former name is removed.
 func (c *Client) UpdateExecutor(ctx context.Context, id string, params UpdateExecutorParams, body UpdateExecutorInputBody, edits ...Edit) (Doc[ExecutorDetail], error) {
 	r := newRequest("PATCH", "/api/v1/executors/{id}", id)

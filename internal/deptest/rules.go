@@ -263,7 +263,8 @@ func rooms() []Room {
 		{apiBuiltIn, []string{apiWeb, domain, store, auth, secret, httpCall, nodeHandler}, whyAPINoun},
 		{apiCalendar, []string{apiWeb, apiDocument, domain, resource, calendarKind, store, auth, schedule, ical}, whyAPINoun},
 		{apiCatalogue, []string{apiWeb, domain, store, auth, jsonschema, spelling}, whyAPINoun},
-		{apiCallback, []string{apiWeb, apiBuiltIn, apiCatalogue, domain, store, auth, nodeHandler}, whyAPINoun},
+		// Callbacks that code declares are frames of the wire, hence proto.
+		{apiCallback, []string{"proto", apiWeb, apiBuiltIn, apiCatalogue, domain, store, auth, nodeHandler}, whyAPINoun},
 		{apiScript, []string{apiWeb, apiDocument, apiBuiltIn, domain, resource, scriptKind, store, auth}, whyAPINoun},
 		{apiSearch, []string{apiWeb, domain, auth}, "it searches documents of all kinds, and knows no kind"},
 		{apiTenant, []string{apiWeb, domain, store, auth, apiDocument, resource}, whyAPINoun},
@@ -277,7 +278,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, calendarRoom, declareRoom, backupRoom, profileRoom,
-			auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, sampleRoom, egress, addOn, addOnAlerting, addOnAssistant, addOnAudit, addOnBroker, addOnBulk, addOnHello, nodeHandler,
+			auth, api, apiCallback, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, sampleRoom, egress, addOn, addOnAlerting, addOnAssistant, addOnAudit, addOnBroker, addOnBulk, addOnHello, nodeHandler,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",

@@ -103,7 +103,7 @@ type Deps struct {
 	// TenantMade gives a new tenant its default receiver.
 	TenantMade func(ctx context.Context, t domain.Tenant)
 	// Declaration returns what code declares of a job, CodeNotFound if that is not
-	// known. GivenBack tells that a job has become so.
+	// known. GivenBack tells that a job has become so, or that refused declarations may be taken now.
 	Declaration func(ctx context.Context, job store.JobView) (domain.DeclaredJob, error)
 	GivenBack   func(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID)
 	// BuiltInChanged lets this node hear, before it returns, of a tenant's changed

@@ -42,6 +42,7 @@ type ExecutorDetail struct {
 	FormerNames         []string             `json:"formerNames" doc:"Names that it had before, by which processes and programs may still use it"`
 	CreatedAt           string               `json:"createdAt" format:"date-time" doc:"When it was made"`
 	MaxRunning          int                  `json:"maxRunning" doc:"Runs that may go on at once; 0 = no limit"`
+	CallbacksTo         []string             `json:"callbacksTo" doc:"Executors that callbacks of jobs declared in its code may use beside its own, by name; carillon: addresses and connections"`
 	Handlers            []Handler            `json:"handlers" doc:"What its instances have registered, by name. Schemas beyond the first MiB are null; the list of handlers has them"`
 	RefusedDeclarations []RefusedDeclaration `json:"refusedDeclarations" doc:"Jobs that the application declares in code and that were not taken, by name; the first 200"`
 }
@@ -179,7 +180,9 @@ type executors struct {
 	readWeights     func(catalogue []byte) (map[string]int, error)
 	beforeDisable   func(ctx context.Context) error
 	disabledChanged func(ctx context.Context)
-	log             *slog.Logger
+	// codeAllowed looks at declarations again that were refused.
+	codeAllowed func(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID)
+	log         *slog.Logger
 }
 
 func (xs *executors) register(server *web.Server) {
@@ -256,6 +259,7 @@ func (xs *executors) getExecutor(ctx context.Context, id auth.Identity, in *web.
 	out := ExecutorDetail{
 		ID: e.ID.String(), Name: e.Name, Description: e.Description, Kind: executorKind(e), InstancesTotal: len(instances),
 		State: e.State.String(), Note: e.Note, Version: e.Version, CreatedAt: web.Instant(e.CreatedAt), Handlers: handlers,
+		CallbacksTo: web.EmptyIfNil(e.CallbacksTo),
 	}
 	aliases, err := xs.store.ListExecutorAliases(ctx, id.Tenant, e.ID)
 	if err != nil {

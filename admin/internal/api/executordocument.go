@@ -20,8 +20,9 @@ var executorDocumentKind = resource.Of(resource.Kind{
 
 // ExecutorSettings are what is written of an executor beside its name.
 type ExecutorSettings struct {
-	Description string `json:"description,omitempty" maxLength:"1024" doc:"What it is for, for people"`
-	MaxRunning  int    `json:"maxRunning,omitempty" minimum:"0" maximum:"100000" doc:"Runs that may go on at once; 0: no limit"`
+	Description string   `json:"description,omitempty" maxLength:"1024" doc:"What it is for, for people"`
+	MaxRunning  int      `json:"maxRunning,omitempty" minimum:"0" maximum:"100000" doc:"Runs that may go on at once; 0: no limit"`
+	CallbacksTo []string `json:"callbacksTo,omitempty" maxItems:"30" doc:"Executors that callbacks of jobs declared in its code may use beside its own, by name; carillon: addresses and connections"`
 }
 
 // registerDocuments adds executors as documents. The built-in one is none: the admin nodes are
@@ -59,7 +60,7 @@ func (xs *executors) registerDocuments(server *web.Server) {
 func executorDocument(e *domain.Executor) *resource.Document[ExecutorSettings] {
 	return &resource.Document[ExecutorSettings]{
 		Meta: resource.Meta{ID: int64(e.ID), Tenant: e.TenantID, Name: e.Name, Version: e.Version, CreatedAt: e.CreatedAt, UpdatedAt: e.CreatedAt},
-		Spec: ExecutorSettings{Description: e.Description},
+		Spec: ExecutorSettings{Description: e.Description, CallbacksTo: e.CallbacksTo},
 	}
 }
 
@@ -109,18 +110,20 @@ func checkExecutor(_ context.Context, _ auth.Identity, d *resource.Draft[Executo
 	case d.Old != nil && d.Old.Name != d.Name:
 		return domain.Invalid("body.name", "is a former name of the executor %q: use that one, or remove the former name", d.Old.Name)
 	}
-	return nil
+	list, err := readCallbacksTo("body.spec.callbacksTo", d.Spec.CallbacksTo)
+	d.Spec.CallbacksTo = list
+	return err
 }
 
 // writeDocument writes the executor, and then its limit. If it ends in between, the next apply
 // writes the limit.
 func (xs *executors) writeDocument(ctx context.Context, id auth.Identity, meta resource.Meta, old *resource.Document[ExecutorSettings], spec *ExecutorSettings) (version int64, err error) {
-	e := domain.Executor{ID: domain.ExecutorID(meta.ID), TenantID: id.Tenant, Name: meta.Name, Description: spec.Description, Version: 1, CreatedAt: xs.now()}
+	e := domain.Executor{ID: domain.ExecutorID(meta.ID), TenantID: id.Tenant, Name: meta.Name, Description: spec.Description, CallbacksTo: spec.CallbacksTo, Version: 1, CreatedAt: xs.now()}
 	switch {
 	case old == nil:
 		err = xs.store.CreateExecutor(ctx, e)
-	case old.Spec.Description != spec.Description:
-		e, err = xs.store.UpdateExecutor(ctx, store.UpdateExecutorParams{Tenant: id.Tenant, ID: e.ID, IfVersion: old.Version, Description: &spec.Description})
+	case old.Spec.Description != spec.Description || !slices.Equal(old.Spec.CallbacksTo, spec.CallbacksTo):
+		e, err = xs.store.UpdateExecutor(ctx, store.UpdateExecutorParams{Tenant: id.Tenant, ID: e.ID, IfVersion: old.Version, Description: &spec.Description, CallbacksTo: &spec.CallbacksTo})
 	default:
 		e.Version = old.Version
 	}
@@ -131,6 +134,9 @@ func (xs *executors) writeDocument(ctx context.Context, id auth.Identity, meta r
 		if err := xs.store.SetLimit(ctx, domain.Limit{LimitKey: domain.LimitKey{Tenant: id.Tenant, Executor: e.ID}, Max: most}); err != nil {
 			return 0, fmt.Errorf("set the limit of the executor: %w", err)
 		}
+	}
+	if old != nil && !slices.Equal(old.Spec.CallbacksTo, spec.CallbacksTo) {
+		xs.codeAllowed(ctx, id.Tenant, e.ID)
 	}
 	xs.log.Info("executor applied", "tenant_id", id.Tenant, "executor", meta.Name, "version", e.Version, "by", id.Actor())
 	return e.Version, nil

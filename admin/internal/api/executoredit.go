@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
@@ -19,8 +20,9 @@ type updateExecutorInput struct {
 	ID      string `path:"id" doc:"Id of what the address names, a decimal string"`
 	IfMatch string `header:"If-Match" doc:"The version that was edited, in quotes; * for any"`
 	Body    struct {
-		Name        *string `json:"name,omitempty" minLength:"1" maxLength:"128" doc:"New name; the former one goes on to lead here"`
-		Description *string `json:"description,omitempty" maxLength:"1024" doc:"What it is for, for people"`
+		Name        *string  `json:"name,omitempty" minLength:"1" maxLength:"128" doc:"New name; the former one goes on to lead here"`
+		Description *string  `json:"description,omitempty" maxLength:"1024" doc:"What it is for, for people"`
+		CallbacksTo []string `json:"callbacksTo,omitempty" maxItems:"30" doc:"Executors that callbacks of jobs declared in its code may use beside its own, by name, also of one that is not made yet; carillon: addresses and connections"`
 	}
 }
 
@@ -39,7 +41,7 @@ type formerNameInput struct {
 func (xs *executors) registerEdits(server *web.Server) {
 	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodPatch, Path: web.Base + "/executors/{id}", ID: "update-executor", Tag: "executors",
-		Summary:     "Rename or describe an executor",
+		Summary:     "Change an executor: its name, its description, the reach of its code",
 		Description: "Processes that register by the former name, programs that call and set timers by it, and API keys that are bound to it go on working, until the former name is removed.",
 		Errors:      []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
 	}, xs.updateExecutor)
@@ -94,12 +96,33 @@ func (xs *executors) updateExecutor(ctx context.Context, id auth.Identity, in *u
 	if p.Name != nil && !domain.ExecutorNames.MatchString(*p.Name) {
 		return nil, errExecutorName()
 	}
+	if in.Body.CallbacksTo != nil {
+		list, err := readCallbacksTo("body.callbacksTo", in.Body.CallbacksTo)
+		if err != nil {
+			return nil, err
+		}
+		p.CallbacksTo = &list
+	}
 	e, err := xs.store.UpdateExecutor(ctx, p)
 	if err != nil {
 		return nil, err
 	}
+	if p.CallbacksTo != nil {
+		xs.codeAllowed(ctx, id.Tenant, e.ID)
+	}
 	xs.log.Info("executor changed", "tenant_id", id.Tenant, "executor", e.Name, "former_name", before.Name, "version", e.Version, "by", id.Actor())
 	return xs.getExecutor(ctx, id, &web.IDInput{ID: in.ID})
+}
+
+// readCallbacksTo sorts the names of executors. at is their place in the request.
+func readCallbacksTo(at string, names []string) ([]string, error) {
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	for _, name := range names {
+		if !domain.ExecutorNames.MatchString(name) || len(name) > domain.MaxNameLength {
+			return nil, domain.Invalid(at, "%q is no name of an executor: use letters, digits and . _ -, beginning with a letter or digit", name)
+		}
+	}
+	return names, nil
 }
 
 func (xs *executors) setExecutorState(ctx context.Context, id auth.Identity, text, ifMatch string, state domain.ExecutorState, note string) (*executorOutput, error) {

@@ -32,7 +32,7 @@ func (w *world) documentsOf(who, list string) []map[string]any {
 // An executor, and jobs that name it, come in one request in any order.
 func TestExecutorsAreDocuments(t *testing.T) {
 	w := newWorld(t)
-	shop := executorDocumentBody("shop", map[string]any{"description": "The shop", "maxRunning": 7})
+	shop := executorDocumentBody("shop", map[string]any{"description": "The shop", "maxRunning": 7, "callbacksTo": []string{"carillon", "bank"}})
 	body := documentsBody(jobDocument("report", "shop"), shop)
 	plan := w.planned("acme/editor", body)
 	require.Equal(t, []any{2, 0, "create"}, []any{plan.Create, plan.Failed, plan.Items[1].Action})
@@ -42,6 +42,8 @@ func TestExecutorsAreDocuments(t *testing.T) {
 	require.Equal(t, []int{2, 0}, []int{done.Create, done.Failed})
 	detail := into[ExecutorDetail](w.call("acme/viewer", "GET", "/executors/"+done.Items[1].ID, nil).is(200))
 	require.Equal(t, []any{"shop", "The shop", 7, int64(1)}, []any{detail.Name, detail.Description, detail.MaxRunning, detail.Version})
+
+	require.Equal(t, []string{"bank", "carillon"}, detail.CallbacksTo)
 
 	list := w.documentsOf("acme/viewer", "executor-documents")
 	require.Len(t, list, 1)
@@ -53,7 +55,7 @@ func TestExecutorsAreDocuments(t *testing.T) {
 	// A limit that somebody sets between plan and apply is seen, although it is no new version.
 	change := documentsBody(executorDocumentBody("shop", map[string]any{"description": "Shops"}))
 	plan = w.planned("acme/editor", change)
-	require.Len(t, plan.Items[0].Changes, 2)
+	require.Len(t, plan.Items[0].Changes, 3)
 	w.call("acme/editor", "PUT", "/executors/"+done.Items[1].ID+"/limit", map[string]any{"maxRunning": 9}).is(200)
 	change["plan"] = plan.ID
 	w.call("acme/editor", "POST", "/apply", change).problem(409, "conflict")
@@ -64,9 +66,10 @@ func TestExecutorsAreDocuments(t *testing.T) {
 
 	w.call("acme/editor", "PATCH", "/executors/"+done.Items[1].ID, map[string]any{"name": "shops"}, header{"If-Match": "*"}).is(200)
 	for location, doc := range map[string]map[string]any{
-		"body.documents[0].name":            executorDocumentBody("shop", map[string]any{}),
-		"body.documents[0].labels":          {"kind": "Executor", "name": "new", "labels": map[string]any{"a": "b"}, "spec": map[string]any{}},
-		"body.documents[0].spec.maxRunning": executorDocumentBody("new", map[string]any{"maxRunning": -1}),
+		"body.documents[0].name":             executorDocumentBody("shop", map[string]any{}),
+		"body.documents[0].labels":           {"kind": "Executor", "name": "new", "labels": map[string]any{"a": "b"}, "spec": map[string]any{}},
+		"body.documents[0].spec.callbacksTo": executorDocumentBody("new", map[string]any{"callbacksTo": []string{"no name"}}),
+		"body.documents[0].spec.maxRunning":  executorDocumentBody("new", map[string]any{"maxRunning": -1}),
 	} {
 		p := w.call("acme/editor", "POST", "/plan", documentsBody(doc)).problem(422, "validation_failed")
 		require.Equal(t, location, p.Errors[0].Location)

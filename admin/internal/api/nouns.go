@@ -50,7 +50,7 @@ func registerNouns(server *web.Server, d *Deps, log *slog.Logger) *Actions {
 		&sessions{auth: d.Auth, maintenance: maintained, path: d.Path, secure: d.SecureCookies},
 		&executors{
 			store: d.Store, newID: d.NewID, now: d.Now, plan: d.Plan, readWeights: d.Weights,
-			beforeDisable: d.BeforeDisable, disabledChanged: d.DisabledChanged, log: log,
+			beforeDisable: d.BeforeDisable, disabledChanged: d.DisabledChanged, codeAllowed: d.GivenBack, log: log,
 		},
 		&drains{store: d.Store, newID: d.NewID, now: d.Now, denied: d.Denied, drainsChanged: d.DrainsChanged, log: log},
 		&limits{store: d.Store, log: log},

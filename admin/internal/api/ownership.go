@@ -137,6 +137,19 @@ type declarations struct {
 	log         *slog.Logger
 }
 
+func (ds *declarations) names() callback.Naming {
+	return callback.Naming{Executors: ds.store, Handlers: ds.handlers}
+}
+
+// name writes the names of executors and connections into the callbacks of specs.
+func (ds *declarations) name(ctx context.Context, id auth.Identity, specs ...*JobSpec) error {
+	var all []*callback.Callback
+	for _, s := range specs {
+		all = append(all, s.callbacks()...)
+	}
+	return ds.names().Fill(ctx, id.Tenant, all...)
+}
+
 func (ds *declarations) register(server *web.Server) {
 	ds.registerProposals(server)
 	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
@@ -152,7 +165,11 @@ func (ds *declarations) register(server *web.Server) {
 		if err != nil {
 			return nil, err
 		}
-		out := JobDeclaration{Hash: d.Hash, Version: d.Declared.Version, Changes: changesOf(specOf(&v.Spec), specOf(&d.Spec)), GiveBack: true}
+		is, declared := specOf(&v.Spec), specOf(&d.Spec)
+		if err := ds.name(ctx, id, &is, &declared); err != nil {
+			return nil, err
+		}
+		out := JobDeclaration{Hash: d.Hash, Version: d.Declared.Version, Changes: changesOf(is, declared), GiveBack: true}
 		if err := v.MayGiveBack(d.Declared); err != nil {
 			out.GiveBack, out.Reason = false, err.Error()
 		}
@@ -218,5 +235,5 @@ func (ds *declarations) giveBack(ctx context.Context, id auth.Identity, in *give
 		ds.log.Warn("the proposal for a job that was given back could not be dropped", "tenant_id", id.Tenant, "job_id", v.ID, "err", err)
 	}
 	ds.givenBack(ctx, id.Tenant, v.Executor)
-	return jobAnswer(ctx, callback.Naming{Executors: ds.store, Handlers: ds.handlers}, id, v)
+	return jobAnswer(ctx, ds.names(), id, v)
 }

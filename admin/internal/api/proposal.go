@@ -1,10 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
-	"github.com/carillon-sched/carillon/admin/internal/api/callback"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -53,7 +53,8 @@ func (ds *declarations) registerProposals(server *web.Server) {
 		if err != nil {
 			return nil, err
 		}
-		return &struct{ Body Proposal }{proposalOf(id, v)}, nil
+		p, err := ds.proposalOf(ctx, id, v)
+		return &struct{ Body Proposal }{p}, err
 	})
 	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/job-proposals/{id}/accept", ID: "accept-proposal", Tag: "jobs",
@@ -65,7 +66,7 @@ func (ds *declarations) registerProposals(server *web.Server) {
 	}, ds.declineProposal)
 }
 
-func proposalOf(id auth.Identity, v store.ProposalView) Proposal {
+func (ds *declarations) proposalOf(ctx context.Context, id auth.Identity, v store.ProposalView) (Proposal, error) {
 	p := Proposal{
 		ID: domain.JobID(v.ID).String(), Name: v.Name, Executor: web.Ref{ID: v.Executor.String(), Name: v.ExecutorName},
 		State: "pending", Hash: v.Hash, Version: v.Version, ProposedAt: web.Instant(v.ProposedAt), DecidedAt: web.InstantOrNull(v.DecidedAt),
@@ -79,10 +80,15 @@ func proposalOf(id auth.Identity, v store.ProposalView) Proposal {
 		if merged, err := mergedProposal(v); err == nil { // else accepting it says why
 			p.Proposed = specOf(&merged)
 		}
-		p.Changes = changesOf(shownTo(id, specOf(&v.Job.Spec)), shownTo(id, p.Proposed))
 	}
 	p.Proposed = shownTo(id, p.Proposed)
-	return p
+	if v.Job == nil {
+		return p, ds.name(ctx, id, &p.Proposed)
+	}
+	is := shownTo(id, specOf(&v.Job.Spec))
+	err := ds.name(ctx, id, &is, &p.Proposed)
+	p.Changes = changesOf(is, p.Proposed)
+	return p, err
 }
 
 // mergedProposal keeps of the job what the code does not say.
@@ -103,9 +109,15 @@ func (ds *declarations) listProposals(ctx context.Context, id auth.Identity, in 
 		return nil, err
 	}
 	page, err := ds.store.ListProposals(ctx, store.ListProposalsParams{Tenant: id.Tenant, Within: id.Reach, Executor: executor, After: at.ID, Limit: in.Limit, Brief: true})
-	return web.StoredPage(page.Items, page.More, err, func(v *store.ProposalView) Proposal { return proposalOf(id, *v) }, func(last *store.ProposalView) web.Cursor {
+	var unnamed error
+	out, err := web.StoredPage(page.Items, page.More, err, func(v *store.ProposalView) Proposal {
+		p, err := ds.proposalOf(ctx, id, *v)
+		unnamed = cmp.Or(unnamed, err)
+		return p
+	}, func(last *store.ProposalView) web.Cursor {
 		return web.Cursor{List: "proposals", ID: last.ID}
 	})
+	return out, cmp.Or(err, unnamed)
 }
 
 // pending finds a proposal that can still be decided.
@@ -156,7 +168,7 @@ func (ds *declarations) acceptProposal(ctx context.Context, id auth.Identity, in
 	if err := ds.store.DropProposals(ctx, id.Tenant, v.Executor, []string{v.Name}); err != nil {
 		ds.log.Warn("the accepted proposal could not be dropped", "tenant_id", id.Tenant, "job_id", job.ID, "err", err)
 	}
-	return jobAnswer(ctx, callback.Naming{Executors: ds.store, Handlers: ds.handlers}, id, job)
+	return jobAnswer(ctx, ds.names(), id, job)
 }
 
 func (ds *declarations) declineProposal(ctx context.Context, id auth.Identity, in *decideProposalInput) (*struct{}, error) {

@@ -57,7 +57,7 @@ func shardingOf(s domain.Sharding) *Sharding {
 // handlers take an input of their own, and not the end of another run.
 func checkFollowers(spec *domain.JobSpec) error {
 	for _, hook := range [][2]string{
-		{"body.sharding.after", spec.Sharding.After}, {"body.onSuccess", ownHandler(spec.OnSuccess)}, {"body.onFailure", ownHandler(spec.OnFailure)},
+		{"body.sharding.after", spec.Sharding.After}, {"body.onSuccess", spec.OnSuccess.Own()}, {"body.onFailure", spec.OnFailure.Own()},
 	} {
 		if location, name := hook[0], hook[1]; name != "" {
 			return domain.Invalid(location, "handler %q of the executor %s cannot take the end of another run as its input: leave it out here. "+
@@ -67,19 +67,11 @@ func checkFollowers(spec *domain.JobSpec) error {
 	return nil
 }
 
-// ownHandler is the handler of a callback within the job's own executor; empty: it is another one.
-func ownHandler(f domain.FollowUp) string {
-	if f.Executor != 0 {
-		return ""
-	}
-	return f.Handler
-}
-
 // checkHooks looks for the handlers of hooks and callbacks as for the job's own.
 func (js *jobs) checkHooks(ctx context.Context, tenant domain.TenantID, executor domain.Executor, spec *domain.JobSpec) error {
 	for _, hook := range [][2]string{
 		{"body.sharding.before", spec.Sharding.Before}, {"body.sharding.after", spec.Sharding.After},
-		{"body.onSuccess", ownHandler(spec.OnSuccess)}, {"body.onFailure", ownHandler(spec.OnFailure)},
+		{"body.onSuccess", spec.OnSuccess.Own()}, {"body.onFailure", spec.OnFailure.Own()},
 	} {
 		location, name := hook[0], hook[1]
 		if name == "" {

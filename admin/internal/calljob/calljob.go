@@ -100,6 +100,11 @@ func digest(s *domain.JobSpec) string {
 	wait := cmp.Or(s.DispatchTimeout, domain.DefaultDispatchTimeout)
 	sum := sha256.Sum256(fmt.Append(nil, s.Timeout, s.Retry, s.OnLost, s.SendRetry, s.Blocking, s.Parallelism, s.Priority, s.Routing, wait,
 		fmt.Sprintf(" %q %q %q %q %q", s.RoutingKey, s.Require.Text, s.Prefer.Text, s.OnSuccess.Handler, s.OnFailure.Handler)))
+	for _, f := range []domain.FollowUp{s.OnSuccess, s.OnFailure} {
+		if f.Executor != 0 { // others have the digest that they always had
+			sum = sha256.Sum256(fmt.Appendf(sum[:], " %d %q %d", f.Executor, f.Request, f.Connection))
+		}
+	}
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -29,6 +29,9 @@ type Options struct {
 	Changed func()
 	Now     func() time.Time
 	Logger  *slog.Logger
+	// Callback reads a callback to another executor, an address or a connection, which the code
+	// of an executor declares. at is its place, and was is the callback that it replaces.
+	Callback func(ctx context.Context, of store.ExecutorKey, at string, to *proto.Callback, was domain.FollowUp) (domain.FollowUp, error)
 	// Audited: changes leave entries in the audit log.
 	Audited bool
 }
@@ -112,7 +115,12 @@ func (d *Declarer) look(ctx context.Context, tenant domain.TenantID, executor do
 	if p.err != nil || p.step == domain.DeclareNothing || p.step == domain.DeclareMark {
 		return p
 	}
-	if p.spec, p.err = d.specOf(ctx, tenant, w.handler, w.job); p.err == nil {
+	var was domain.JobSpec
+	if p.job != nil {
+		was = p.job.Spec
+	}
+	k := store.ExecutorKey{Tenant: tenant, Executor: executor}
+	if p.spec, p.err = d.specOf(ctx, k, w.handler, w.job, &was); p.err == nil {
 		p.err = d.checkCallbacks(ctx, tenant, executor, &p.spec)
 	}
 	if p.err == nil && p.job != nil && p.step != domain.DeclareCreate {
@@ -326,7 +334,8 @@ func declarationHash(handler string, decl *proto.JobDeclaration) (string, error)
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-func (d *Declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.Handler, decl *proto.JobDeclaration) (domain.JobSpec, error) {
+// specOf reads a declaration of the executor k. was has the callbacks that it replaces.
+func (d *Declarer) specOf(ctx context.Context, k store.ExecutorKey, h *proto.Handler, decl *proto.JobDeclaration, was *domain.JobSpec) (domain.JobSpec, error) {
 	spec := domain.JobSpec{
 		Name: decl.Name, Description: cmp.Or(decl.Description, h.Description), Handler: h.Name, Input: decl.Input,
 		Schedule:    domain.ScheduleSpec{Kind: domain.ScheduleNone, Zone: cmp.Or(decl.Zone, "UTC"), Dialect: cmp.Or(decl.Dialect, "auto")},
@@ -339,7 +348,7 @@ func (d *Declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		Owner:   domain.Owner{Email: decl.OwnerEmail},
 		Labels:  decl.Labels, Alert: declaredAlert(decl.Alert), CodeSays: codeSays(decl),
 
-		OnSuccess: domain.FollowUp{Handler: decl.OnSuccess}, OnFailure: domain.FollowUp{Handler: decl.OnFailure}, DispatchTimeout: time.Duration(decl.DispatchTimeoutMs) * time.Millisecond,
+		DispatchTimeout: time.Duration(decl.DispatchTimeoutMs) * time.Millisecond,
 	}
 	if len(decl.Input) > 0 && !proto.ValidJSON(decl.Input) {
 		return spec, domain.Invalid("job.input", "must be JSON in UTF-8")
@@ -359,7 +368,13 @@ func (d *Declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		return spec, err
 	}
 	spec.Blocking = domain.Blocking(cmp.Or(decl.Blocking, string(domain.DefaultBlocking(spec.Schedule.Kind))))
-	if spec.Schedule.Calendars, err = d.declaredCalendars(ctx, tenant, decl.Calendars); err != nil {
+	if spec.Schedule.Calendars, err = d.declaredCalendars(ctx, k.Tenant, decl.Calendars); err != nil {
+		return spec, err
+	}
+	if spec.OnSuccess, err = d.callback(ctx, k, "body.onSuccess", decl.OnSuccess, decl.SuccessTo, was.OnSuccess); err != nil {
+		return spec, err
+	}
+	if spec.OnFailure, err = d.callback(ctx, k, "body.onFailure", decl.OnFailure, decl.FailureTo, was.OnFailure); err != nil {
 		return spec, err
 	}
 	if domain.IsAgentHandler(spec.Handler) {
@@ -371,11 +386,20 @@ func (d *Declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 	return spec, declarationFault(checkSchedule(spec.Schedule))
 }
 
+// callback reads what follows a run. If to is set, own is a text for older admins.
+func (d *Declarer) callback(ctx context.Context, k store.ExecutorKey, at, own string, to *proto.Callback, was domain.FollowUp) (domain.FollowUp, error) {
+	if to == nil {
+		return domain.FollowUp{Handler: own}, nil
+	}
+	f, err := d.opt.Callback(ctx, k, at, to, was)
+	return f, declarationFault(err)
+}
+
 // checkCallbacks refuses callbacks and hooks that no handler of the executor is,
 // as the API does. What its builds register is known before.
 func (d *Declarer) checkCallbacks(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, spec *domain.JobSpec) error {
 	uses := [][2]string{
-		{"job.onSuccess", spec.OnSuccess.Handler}, {"job.onFailure", spec.OnFailure.Handler},
+		{"job.onSuccess", spec.OnSuccess.Own()}, {"job.onFailure", spec.OnFailure.Own()},
 		{"job.sharding.before", spec.Sharding.Before}, {"job.sharding.after", spec.Sharding.After},
 	}
 	uses = slices.DeleteFunc(uses, func(use [2]string) bool { return use[1] == "" })
@@ -388,7 +412,7 @@ func (d *Declarer) checkCallbacks(ctx context.Context, tenant domain.TenantID, e
 			return err
 		}
 		if err != nil {
-			message := fmt.Sprintf("the executor has no handler %q; callbacks and hooks are handlers of the job's own executor", use[1])
+			message := fmt.Sprintf("the executor has no handler %q: register it; a callback may also name another executor that has it", use[1])
 			return &domain.Error{
 				Code: domain.CodeUnknownHandler, Message: use[0] + ": " + message,
 				Fields: []domain.FieldError{{Location: use[0], Message: message, Value: use[1], Position: -1}},
@@ -401,13 +425,23 @@ func (d *Declarer) checkCallbacks(ctx context.Context, tenant domain.TenantID, e
 // callsOf reads what the declaration of a handler says of its calls
 // (domain.Handler.Calls). What is not valid is a reason why it is not taken: a
 // job that is declared beside the handler is not taken either then.
-func (d *Declarer) callsOf(ctx context.Context, tenant domain.TenantID, h *proto.Handler) (*domain.JobSpec, error) {
+func (d *Declarer) callsOf(ctx context.Context, k store.ExecutorKey, h *proto.Handler) (*domain.JobSpec, error) {
 	if h.Calls == nil {
 		return nil, nil
 	}
 	decl := gproto.CloneOf(h.Calls)
 	decl.Name = h.Name
-	all, err := d.specOf(ctx, tenant, h, decl)
+	was := &domain.JobSpec{}
+	if decl.SuccessTo != nil || decl.FailureTo != nil {
+		known, err := d.opt.Store.FindHandler(ctx, k.Tenant, k.Executor, h.Name)
+		if err != nil && !domain.Is(err, domain.CodeNotFound) {
+			return nil, err
+		}
+		if known.Calls != nil {
+			was = known.Calls
+		}
+	}
+	all, err := d.specOf(ctx, k, h, decl, was)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func (d *Declarer) Declaration(ctx context.Context, job store.JobView) (out doma
 	if err := domain.CheckDeclaration(w.terms); err != nil {
 		return out, err
 	}
-	if out.Spec, err = d.specOf(ctx, k.Tenant, w.handler, w.job); err != nil {
+	if out.Spec, err = d.specOf(ctx, k, w.handler, w.job, &job.Spec); err != nil {
 		return out, err
 	}
 	if err := d.checkCallbacks(ctx, k.Tenant, k.Executor, &out.Spec); err != nil {

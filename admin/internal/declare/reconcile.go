@@ -467,7 +467,7 @@ func (d *Declarer) merge(ctx context.Context, k store.ExecutorKey, present []dom
 	}
 	for _, name := range slices.Sorted(maps.Keys(handlers)) {
 		h := handlers[name]
-		calls, err := d.callsOf(ctx, k.Tenant, h)
+		calls, err := d.callsOf(ctx, k, h)
 		if domain.Is(err, domain.CodeUnavailable) {
 			return m, err
 		} else if err != nil {

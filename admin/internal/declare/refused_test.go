@@ -1,7 +1,9 @@
 package declare
 
 import (
+	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -140,6 +142,43 @@ func TestDeclaredCallbacksThatNoHandlerIs(t *testing.T) {
 		}
 		s.gone("a")
 		require.Equal(t, "close-day", s.job("d").Spec.OnFailure.Handler)
+	})
+}
+
+// A callback to another place is read anew with each declaration, and knows the one that it
+// replaces. Without the field, as an older admin reads it, its text is no handler.
+func TestDeclaredCallbacksElsewhere(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *shop) {
+		var was []domain.FollowUp
+		refuse := false
+		s.d.opt.Callback = func(_ context.Context, of store.ExecutorKey, at string, to *proto.Callback, f domain.FollowUp) (domain.FollowUp, error) {
+			require.Equal(t, s.key, of)
+			was = append(was, f)
+			if refuse {
+				return domain.FollowUp{}, domain.Invalid(at+".url", "is refused")
+			}
+			return domain.FollowUp{Handler: "http", Executor: s.key.Executor, Request: `{"url":"` + to.Url + `"}`}, nil
+		}
+		to := func(url string) func(*proto.JobDeclaration) {
+			return func(d *proto.JobDeclaration) { d.OnFailure, d.FailureTo = "no handler", &proto.Callback{Url: url} }
+		}
+		_, notices := s.register("1", daily("a", "1", "code", to("https://x")))
+		require.Empty(t, notices)
+		first := domain.FollowUp{Handler: "http", Executor: s.key.Executor, Request: `{"url":"https://x"}`}
+		require.Equal(t, first, s.job("a").Spec.OnFailure)
+		s.register("2", daily("a", "1", "code", to("https://y")))
+		require.Equal(t, `{"url":"https://y"}`, s.job("a").Spec.OnFailure.Request)
+		require.Equal(t, []domain.FollowUp{{}, first}, was)
+		refuse = true
+		_, notices = s.register("3", daily("a", "2", "code", to("https://z")))
+		require.Equal(t, "job.onFailure.url: is refused", notices[0].Message)
+		require.Equal(t, "0 0 1 * * *", s.job("a").Spec.Schedule.Expr, "nothing of the declaration counts")
+
+		_, notices = s.register("4", daily("b", "1", "code", func(d *proto.JobDeclaration) { d.OnFailure = "no handler" }))
+		require.Equal(t, []string{"b", "unknown_handler"}, []string{notices[0].Subject, notices[0].Code})
+		_, err := s.d.callsOf(t.Context(), s.key, &proto.Handler{Name: "close-day", Calls: &proto.JobDeclaration{OnSuccess: strings.Repeat("x", 129)}})
+		require.ErrorContains(t, err, "job.onSuccess: must have at most 128 bytes")
 	})
 }
 

@@ -16,6 +16,9 @@ type Executor struct {
 	BuiltIn bool
 	State   ExecutorState // 0 counts as ExecutorEnabled where one is made
 	Note    string        // why it is disabled
+	// CallbacksTo are the executors, by name, that callbacks of jobs declared in its code may use
+	// beside itself; BuiltInExecutor stands for addresses and connections.
+	CallbacksTo []string
 	// Version grows with each change of name, description and state.
 	Version   int64
 	CreatedAt time.Time

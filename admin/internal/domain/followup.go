@@ -21,6 +21,14 @@ type FollowUp struct {
 // Any reports whether there is a callback.
 func (f FollowUp) Any() bool { return f.Handler != "" }
 
+// Own is the handler of a callback within the job's own executor; empty: it is another one.
+func (f FollowUp) Own() string {
+	if f.Executor != 0 {
+		return ""
+	}
+	return f.Handler
+}
+
 // Target is the object outside the job that a callback needs; 0: none.
 func (f FollowUp) Target() int64 {
 	if f.Connection != 0 {

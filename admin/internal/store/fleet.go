@@ -66,7 +66,7 @@ type Executors interface {
 	FindExecutorIDs(ctx context.Context, tenant domain.TenantID, names []string) ([]domain.ExecutorID, error)
 	// InReach reports whether an object exists whose executor is one of a bounded reach.
 	InReach(ctx context.Context, q domain.ReachQuery) (bool, error)
-	// UpdateExecutor changes name and description and adds one to the version. A
+	// UpdateExecutor changes name, description and reach of callbacks, and adds one to the version. A
 	// former name stays an alias, by which FindExecutorByName and join tokens know the
 	// executor too, and API keys that are bound to it are bound to both. CodeConflict:
 	// the name is taken or another one's alias, there are domain.MaxExecutorAliases, or
@@ -170,6 +170,7 @@ type UpdateExecutorParams struct {
 	ID                domain.ExecutorID
 	IfVersion         int64   // 0 = any
 	Name, Description *string // nil = as it is
+	CallbacksTo       *[]string
 }
 
 type DeleteExecutorParams struct {

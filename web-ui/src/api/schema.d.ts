@@ -1422,7 +1422,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Rename or describe an executor
+         * Change an executor: its name, its description, the reach of its code
          * @description Processes that register by the former name, programs that call and set timers by it, and API keys that are bound to it go on working, until the former name is removed.
          */
         patch: operations["update-executor"];
@@ -5738,6 +5738,8 @@ export interface components {
             online: number;
         };
         ExecutorDetail: {
+            /** @description Executors that callbacks of jobs declared in its code may use beside its own, by name; carillon: addresses and connections */
+            callbacksTo: string[];
             /**
              * Format: date-time
              * @description When it was made
@@ -5875,6 +5877,8 @@ export interface components {
             version?: number;
         };
         ExecutorSettings: {
+            /** @description Executors that callbacks of jobs declared in its code may use beside its own, by name; carillon: addresses and connections */
+            callbacksTo?: string[];
             /** @description What it is for, for people */
             description?: string;
             /**
@@ -10070,6 +10074,8 @@ export interface components {
             more: boolean;
         };
         UpdateExecutorInputBody: {
+            /** @description Executors that callbacks of jobs declared in its code may use beside its own, by name, also of one that is not made yet; carillon: addresses and connections */
+            callbacksTo?: string[];
             /** @description What it is for, for people */
             description?: string;
             /** @description New name; the former one goes on to lead here */

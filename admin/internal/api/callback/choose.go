@@ -35,6 +35,7 @@ type Chooser struct {
 	ID       auth.Identity
 	Own      domain.Executor // of the job
 	Allow    catalogue.Lenient
+	declared bool // in the code of Own
 }
 
 // Choose reads one callback. at is its place in the body, and was is the callback that it replaces. If they are the same, the
@@ -54,6 +55,9 @@ func (c Chooser) Choose(ctx context.Context, at string, t *CallbackTarget, was d
 		return f, nil
 	}
 	e, err := ChooseExecutor(ctx, c.Store, c.ID.Tenant, domain.Reach{}, at+".executor", *t.Executor)
+	if err != nil && c.declared && domain.Is(err, domain.CodeNotFound) && !slices.Contains(c.Own.CallbacksTo, t.Executor.Name) {
+		return f, c.notAllowed(at, t.Executor.Name)
+	}
 	if err != nil {
 		return f, err
 	}
@@ -64,6 +68,8 @@ func (c Chooser) Choose(ctx context.Context, at string, t *CallbackTarget, was d
 	switch {
 	case f == was:
 		return f, nil
+	case !c.ID.Reach.Has(e.ID) && c.declared:
+		return f, c.notAllowed(at, e.Name)
 	case !c.ID.Reach.Has(e.ID):
 		_, err := ChooseExecutor(ctx, c.Store, c.ID.Tenant, domain.Within(), at+".executor", *t.Executor)
 		return f, err // as of an executor that does not exist
@@ -173,6 +179,9 @@ func (c Chooser) checkRequest(ctx context.Context, at string, f domain.FollowUp,
 	f.Executor = builtIn.ID
 	if f == was {
 		return f, nil
+	}
+	if !c.ID.Reach.Has(builtIn.ID) && c.declared {
+		return f, c.notAllowed(at, builtIn.Name)
 	}
 	if !c.ID.Reach.Has(builtIn.ID) {
 		return f, domain.Errorf(domain.CodeDenied, "a callback to an address or a connection runs on the executor %s, and your rights are for other executors", builtIn.Name)

@@ -46,9 +46,9 @@ func testExecutorRename(t *testing.T, f *fixture) {
 	before, err := f.s.FindExecutor(f.ctx, f.tenant, f.executor)
 	f.ok(err)
 	name, description := "store", "orders"
-	e, err := f.s.UpdateExecutor(f.ctx, store.UpdateExecutorParams{Tenant: f.tenant, ID: f.executor, IfVersion: before.Version, Name: &name, Description: &description})
+	e, err := f.s.UpdateExecutor(f.ctx, store.UpdateExecutorParams{Tenant: f.tenant, ID: f.executor, IfVersion: before.Version, Name: &name, Description: &description, CallbacksTo: &[]string{"bank", "carillon"}})
 	f.ok(err)
-	require.Equal(t, []any{"store", "orders", before.Version + 1}, []any{e.Name, e.Description, e.Version})
+	require.Equal(t, []any{"store", "orders", before.Version + 1, []string{"bank", "carillon"}}, []any{e.Name, e.Description, e.Version, e.CallbacksTo})
 	_, err = f.s.UpdateExecutor(f.ctx, store.UpdateExecutorParams{Tenant: f.tenant, ID: f.executor, IfVersion: before.Version, Name: &name})
 	f.code(domain.CodeRevisionMismatch, err)
 	_, err = f.s.UpdateExecutor(f.ctx, store.UpdateExecutorParams{Tenant: b.tenant, ID: f.executor, Name: &name})

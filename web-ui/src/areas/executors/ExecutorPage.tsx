@@ -10,6 +10,7 @@ import { queries } from '../../api/queries'
 import type { ExecutorDetail, Handler, HandlerVersion, Instance, RefusedDeclaration, RemovedInstance } from '../../api/types'
 import { Changes } from '../../ui/Changes'
 import { Denials } from './Denials'
+import { ExecutorCallbacks } from './ExecutorCallbacks'
 import { DrainButton, ExecutorActions, FormerNames, RemoveButton, RemovedDialog } from './ExecutorActions'
 import { useCan } from '../../ui/hooks'
 import { Load } from './InstanceLoad'
@@ -67,6 +68,7 @@ export function ExecutorPage() {
         {data.state === 'disabled' && <Alert type="warning" showIcon title={t('executors.disabledNote')} description={data.note} />}
         <FormerNames executor={data} canEdit={canEdit} />
         <ExecutorLimit executor={data} />
+        <ExecutorCallbacks executor={data} />
         <MaintenanceCard executor={data} />
         {data.refusedDeclarations.length > 0 && <Refused list={data.refusedDeclarations} />}
         <Instances executor={data} />

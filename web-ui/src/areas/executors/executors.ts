@@ -10,6 +10,7 @@ const change = ({ id, version }: Versioned) => ({ ...at(id), header: { 'If-Match
 export const executorApi = {
   create: (body: Body<'/api/v1/executors', 'post'>) => take(http.POST('/api/v1/executors', { body })),
   rename: (one: Versioned, name: string) => take(http.PATCH('/api/v1/executors/{id}', { params: change(one), body: { name } })),
+  allowCallbacks: (one: Versioned, callbacksTo: string[]) => take(http.PATCH('/api/v1/executors/{id}', { params: change(one), body: { callbacksTo } })),
   disable: (one: Versioned, note: string) => take(http.POST('/api/v1/executors/{id}/disable', { params: change(one), body: { note } })),
   enable: (one: Versioned) => take(http.POST('/api/v1/executors/{id}/enable', { params: change(one) })),
   /** jobs, instances: they go too; without, it is refused while there are any. */

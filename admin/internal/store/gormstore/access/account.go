@@ -91,7 +91,7 @@ func toMembershipRow(m domain.Membership) *membershipRow {
 
 func (r membershipRow) membership() domain.Membership {
 	return domain.Membership{
-		TenantID: domain.TenantID(r.TenantID), UserID: domain.UserID(r.UserID), Role: domain.Role(r.Role), Scope: domain.Scope{Executors: lines(r.Executors)},
+		TenantID: domain.TenantID(r.TenantID), UserID: domain.UserID(r.UserID), Role: domain.Role(r.Role), Scope: domain.Scope{Executors: db.Lines(r.Executors)},
 	}
 }
 
@@ -210,7 +210,7 @@ func (s *Accounts) ListMembers(ctx context.Context, tenant domain.TenantID) (out
 			Where("m.tenant_id = ?", int64(tenant)).Order("u.username").Find(&rows).Error
 		out = make([]store.Member, len(rows))
 		for i, r := range rows {
-			out[i] = store.Member{User: r.User.user(), Role: domain.Role(r.Role), Scope: domain.Scope{Executors: lines(r.Executors)}}
+			out[i] = store.Member{User: r.User.user(), Role: domain.Role(r.Role), Scope: domain.Scope{Executors: db.Lines(r.Executors)}}
 		}
 		return err
 	})

@@ -31,7 +31,7 @@ func (invitationRow) TableName() string { return "invitations" }
 
 func (r invitationRow) invitation() domain.Invitation {
 	return domain.Invitation{
-		ID: domain.InvitationID(r.ID), TenantID: domain.TenantID(r.TenantID), Username: r.Username, Role: domain.Role(r.Role), Scope: domain.Scope{Executors: lines(r.Executors)},
+		ID: domain.InvitationID(r.ID), TenantID: domain.TenantID(r.TenantID), Username: r.Username, Role: domain.Role(r.Role), Scope: domain.Scope{Executors: db.Lines(r.Executors)},
 		InvitedBy: r.InvitedBy, Inviter: domain.UserID(r.InviterID), CreatedAt: db.Instant(r.CreatedAt), ExpiresAt: db.Instant(r.ExpiresAt),
 	}
 }
@@ -122,7 +122,7 @@ func (s *Invitations) DeleteInvitation(ctx context.Context, tenant domain.Tenant
 			return err
 		}
 		for _, r := range was {
-			t.Audited(domain.AuditObject{Name: r.Username, Before: domain.AuditedRole(domain.Role(r.Role), domain.Scope{Executors: lines(r.Executors)})})
+			t.Audited(domain.AuditObject{Name: r.Username, Before: domain.AuditedRole(domain.Role(r.Role), domain.Scope{Executors: db.Lines(r.Executors)})})
 		}
 		return t.MustFind("invitation", id, "DELETE FROM invitations WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	})
@@ -139,7 +139,7 @@ func (s *Invitations) AcceptInvitation(ctx context.Context, user domain.UserID, 
 		if err != nil {
 			return err
 		}
-		m := domain.Membership{TenantID: domain.TenantID(row.TenantID), UserID: user, Role: domain.Role(row.Role), Scope: domain.Scope{Executors: lines(row.Executors)}}
+		m := domain.Membership{TenantID: domain.TenantID(row.TenantID), UserID: user, Role: domain.Role(row.Role), Scope: domain.Scope{Executors: db.Lines(row.Executors)}}
 		if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(toMembershipRow(m)).Error; err != nil {
 			return err
 		}

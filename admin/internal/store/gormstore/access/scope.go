@@ -13,7 +13,7 @@ import (
 // name an executor. change is asked for each entry that is of the executor.
 func ChangeScopes(t *db.Tx, tenant int64, executor string, change func(list []string, entry string) []string) error {
 	edit := func(text string) string {
-		list := lines(text)
+		list := db.Lines(text)
 		for _, entry := range slices.Clone(list) {
 			if of, _, _ := strings.Cut(entry, "/"); of == executor {
 				list = change(list, entry)

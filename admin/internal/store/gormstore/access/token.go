@@ -62,17 +62,8 @@ func (r apiKeyRow) key() domain.APIKey {
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Name: r.Name, Prefix: r.Prefix, Hash: toHash(r.Hash), Role: domain.Role(r.Role),
 		CreatedBy: r.CreatedBy, Owner: domain.UserID(r.OwnerID), CreatedAt: db.Instant(r.CreatedAt), ExpiresAt: db.Instant(r.ExpiresAt),
 		LastUsedAt: db.Instant(r.LastUsedAt), RevokedAt: db.Instant(r.RevokedAt),
-		Scope: domain.Scope{Executors: lines(r.Executors), Handlers: lines(r.CallHandlers)},
+		Scope: domain.Scope{Executors: db.Lines(r.Executors), Handlers: db.Lines(r.CallHandlers)},
 	}
-}
-
-// lines are the names of a list that is stored one per line; names have no line
-// breaks.
-func lines(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(text, "\n")
 }
 
 type joinTokenRow struct {
@@ -270,7 +261,7 @@ func auditKey(t *db.Tx, before, after *apiKeyRow) {
 	db.AuditedRow(t, before, after, func(r *apiKeyRow) domain.AuditObject {
 		return domain.AuditObject{ID: number(r.ID).String(), Name: r.Name}
 	}, func(r *apiKeyRow) db.Facts {
-		return db.Facts{"role": r.Role, "executors": lines(r.Executors), "handlers": lines(r.CallHandlers), "expiresAt": instant(r.ExpiresAt)}
+		return db.Facts{"role": r.Role, "executors": db.Lines(r.Executors), "handlers": db.Lines(r.CallHandlers), "expiresAt": instant(r.ExpiresAt)}
 	})
 }
 

@@ -81,10 +81,13 @@ func (s *Executors) UpdateExecutor(ctx context.Context, p store.UpdateExecutorPa
 		if p.Description != nil {
 			row.Description = record.Clip(*p.Description, record.MessageSize)
 		}
+		if p.CallbacksTo != nil {
+			row.CallbacksTo = strings.Join(*p.CallbacksTo, "\n")
+		}
 		if row.Name == domain.BuiltInExecutor {
 			return domain.Invalid("body.name", "is the name of the executor that the admin nodes are the instances of")
 		}
-		_, err = t.Exec(t.Ctx, "UPDATE executors SET name = ?, description = ?, version = version + 1 WHERE id = ? AND tenant_id = ?", row.Name, row.Description, row.ID, row.TenantID)
+		_, err = t.Exec(t.Ctx, "UPDATE executors SET name = ?, description = ?, callbacks_to = ?, version = version + 1 WHERE id = ? AND tenant_id = ?", row.Name, row.Description, row.CallbacksTo, row.ID, row.TenantID)
 		if err != nil {
 			return db.NameTaken(err, "executor", row.Name)
 		}
@@ -105,7 +108,7 @@ func auditExecutor(t *db.Tx, before, after *record.ExecutorRow) {
 	db.AuditedRow(t, before, after, func(r *record.ExecutorRow) domain.AuditObject {
 		return domain.AuditObject{Kind: "executor", ID: domain.ExecutorID(r.ID).String(), Name: r.Name}
 	}, func(r *record.ExecutorRow) db.Facts {
-		return db.Facts{"name": r.Name, "description": r.Description, "state": domain.ExecutorState(r.State).String(), "note": r.Note}
+		return db.Facts{"name": r.Name, "description": r.Description, "state": domain.ExecutorState(r.State).String(), "note": r.Note, "callbacksTo": db.Lines(r.CallbacksTo)}
 	})
 }
 

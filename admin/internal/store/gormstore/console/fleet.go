@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"gorm.io/gorm"
 
@@ -20,10 +21,10 @@ func (s *Executors) CreateExecutor(ctx context.Context, e domain.Executor) error
 		return domain.Invalid("body.name", "is the name of the executor that the admin nodes are the instances of")
 	}
 	return s.Run(ctx, "create executor", func(t *db.Tx) error {
-		t.AuditedChange(domain.AuditObject{ID: e.ID.String(), Name: e.Name}, nil, db.Facts{"name": e.Name, "description": e.Description})
+		t.AuditedChange(domain.AuditObject{ID: e.ID.String(), Name: e.Name}, nil, db.Facts{"name": e.Name, "description": e.Description, "callbacksTo": e.CallbacksTo})
 		row := record.ExecutorRow{
 			ID: int64(e.ID), TenantID: int64(e.TenantID), Name: e.Name, Description: record.Clip(e.Description, record.MessageSize),
-			State: int64(domain.ExecutorEnabled), Version: 1, CreatedAt: db.Millis(e.CreatedAt),
+			State: int64(domain.ExecutorEnabled), Version: 1, CreatedAt: db.Millis(e.CreatedAt), CallbacksTo: strings.Join(e.CallbacksTo, "\n"),
 		}
 		if row.CreatedAt == 0 {
 			now, err := t.Clock()

@@ -123,3 +123,11 @@ const ListOnce = 500
 
 // Placeholders are n parameters of a list.
 func Placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
+
+// Lines are the names of a list that is stored one per line; names have no line breaks.
+func Lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}

@@ -21,6 +21,8 @@ type ExecutorRow struct {
 	Version     int64  `gorm:"column:version"`
 	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false"`
 	ChangedAt   int64  `gorm:"column:changed_at"`
+	// CallbacksTo has one name per line.
+	CallbacksTo string `gorm:"column:callbacks_to"`
 }
 
 func (ExecutorRow) TableName() string { return "executors" }
@@ -30,7 +32,7 @@ func (r ExecutorRow) Executor() domain.Executor {
 	return domain.Executor{
 		ID: domain.ExecutorID(r.ID), TenantID: domain.TenantID(r.TenantID), Name: r.Name,
 		Description: r.Description, BuiltIn: r.BuiltIn, State: domain.ExecutorState(r.State), Note: r.Note, Version: r.Version,
-		CreatedAt: db.Instant(r.CreatedAt), ChangedAt: db.Instant(r.ChangedAt),
+		CreatedAt: db.Instant(r.CreatedAt), ChangedAt: db.Instant(r.ChangedAt), CallbacksTo: db.Lines(r.CallbacksTo),
 	}
 }
 

@@ -88,12 +88,16 @@ type followUpDocument struct {
 	Connection int64  `json:"connection,omitempty"`
 }
 
+// needsNewerNode is read by nodes that do not know followUpDocument. No handler has the name. Such
+// a node refuses to save the job, and a callback that it starts is missed with an alert.
+const needsNewerNode = "a callback to another place, which needs a newer node"
+
 // encodeFollowUp returns the handler of a callback within the job's executor, or another callback.
 func encodeFollowUp(f domain.FollowUp) (own string, other *followUpDocument) {
 	if f.Executor == 0 {
 		return f.Handler, nil
 	}
-	return "", &followUpDocument{f.Handler, int64(f.Executor), f.Request, f.Connection}
+	return needsNewerNode, &followUpDocument{f.Handler, int64(f.Executor), f.Request, f.Connection}
 }
 
 func (d *followUpDocument) followUp(own string) domain.FollowUp {

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +13,7 @@ import (
 
 // changeExecutor sends one field, also an empty one. There is nothing to merge: any
 // version will do.
-func changeExecutor(a *cli.App, cmd *cobra.Command, word, field, value string) (apiclient.Doc[apiclient.ExecutorDetail], error) {
+func changeExecutor(a *cli.App, cmd *cobra.Command, word, field string, value any) (apiclient.Doc[apiclient.ExecutorDetail], error) {
 	s, err := a.Connect()
 	if err != nil {
 		return apiclient.Doc[apiclient.ExecutorDetail]{}, err
@@ -22,7 +23,7 @@ func changeExecutor(a *cli.App, cmd *cobra.Command, word, field, value string) (
 		return apiclient.Doc[apiclient.ExecutorDetail]{}, err
 	}
 	return s.UpdateExecutor(cmd.Context(), e.ID, apiclient.UpdateExecutorParams{IfMatch: "*"}, apiclient.UpdateExecutorInputBody{},
-		apiclient.Body(map[string]string{field: value}))
+		apiclient.Body(map[string]any{field: value}))
 }
 
 func executorRename(a *cli.App) *cobra.Command {
@@ -51,6 +52,24 @@ func executorDescribe(a *cli.App) *cobra.Command {
 				return err
 			}
 			a.Say("Described %s.", output.Clean(e.Value.Name))
+			return nil
+		},
+	}
+}
+
+func executorCallbacks(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "callbacks EXECUTOR [OTHER]...", Short: "Say which executors callbacks of jobs declared in an executor's code may use",
+		Long: "The list replaces the former one. Without OTHER the code may name handlers of its own executor alone. carillon stands for addresses and connections.",
+		Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.CompleteExecutors,
+		Example: "  carillon executor callbacks shop billing carillon\n  carillon executor callbacks shop   # its own alone",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := changeExecutor(a, cmd, args[0], "callbacksTo", args[1:])
+			if err != nil {
+				return err
+			}
+			reach := append([]string{e.Value.Name}, e.Value.CallbacksTo...)
+			a.Say("Callbacks that the code of %s declares may use: %s.", output.Clean(e.Value.Name), output.Clean(strings.Join(reach, ", ")))
 			return nil
 		},
 	}

@@ -23,7 +23,7 @@ func Command(a *cli.App) *cobra.Command {
 		tokenCreate(a), tokenList(a), tokenRevoke(a))
 	return a.ServerFlags(cli.Group("executor", "Make, change and delete executors, look at their instances, and admit new ones",
 		"  carillon executor list\n  carillon executor get shop",
-		executorList(a), executorInstances(a), executorGet(a), executorHandlers(a), executorCreate(a), executorRename(a), executorDescribe(a), executorForget(a), executorDisable(a), executorEnable(a), executorDelete(a), executorDrain(a, false), executorDrain(a, true), executorRemove(a), executorDeny(a), executorDenials(a), executorAllow(a), tokens))
+		executorList(a), executorInstances(a), executorGet(a), executorHandlers(a), executorCreate(a), executorRename(a), executorDescribe(a), executorCallbacks(a), executorForget(a), executorDisable(a), executorEnable(a), executorDelete(a), executorDrain(a, false), executorDrain(a, true), executorRemove(a), executorDeny(a), executorDenials(a), executorAllow(a), tokens))
 }
 
 var executorView = output.View[apiclient.Executor]{
@@ -178,7 +178,7 @@ func getExecutor(ctx context.Context, a *cli.App, word string, gone bool) error 
 		values[i] = d.Value
 	}
 	err = s.Fields("Name", e.Value.Name, "Formerly", strings.Join(e.Value.FormerNames, ", "), "Id", e.Value.ID, "State", e.Value.State, "Note", e.Value.Note,
-		"Description", e.Value.Description,
+		"Description", e.Value.Description, "Code calls back to", strings.Join(e.Value.CallbacksTo, ", "),
 		"Online", fmt.Sprintf("%d of %d", e.Value.InstancesOnline, e.Value.InstancesTotal))
 	if err != nil {
 		return err
