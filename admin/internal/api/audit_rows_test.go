@@ -43,7 +43,7 @@ func auditTable(d *Deps) audit.Table {
 		return audit.Table{}
 	}
 	box, _ := d.Secrets.(*secret.Box)
-	return audit.Table{DB: s.DB, Hasher: box}
+	return audit.NewTable(s.DB, box)
 }
 
 // entries are those of a tenant, the oldest first.

@@ -10,7 +10,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// AuditRow is a row of audit_log. The add-on that chains the rows sets Seq and Hash.
+// AuditRow is a row of audit_log. Hash is the mark of the writing node until the row has a
+// place in the chain. The add-on that chains the rows sets Seq and replaces Hash.
 type AuditRow struct {
 	TenantID   int64  `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
 	ID         int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
@@ -88,21 +89,27 @@ func AuditedRow[R any](t *Tx, before, after *R, object func(*R) domain.AuditObje
 	t.AuditedChange(object(one), side(before), side(after))
 }
 
-// InsertAudit writes entries. A second one with the same id changes nothing.
+// SetAuditMark sets the keyed hash that marks entries from now on. Safe for concurrent use.
+func (s *DB) SetAuditMark(hash func(message []byte) string) { s.auditMark.Store(&hash) }
+
+// InsertAudit writes entries with their marks. A second one with the same id changes nothing.
 func (t *Tx) InsertAudit(entries ...domain.AuditEntry) error {
-	rows := domain.Collect(entries, auditRow)
+	rows := domain.Collect(entries, t.DB.auditRow)
 	if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&rows).Error; err != nil {
 		return fmt.Errorf("insert audit entries: %w", err)
 	}
 	return nil
 }
 
-func auditRow(entry *domain.AuditEntry) AuditRow {
-	e := entry.Bounded()
+func (s *DB) auditRow(entry *domain.AuditEntry) AuditRow {
+	e, mark := entry.Bounded(), ""
+	if hash := s.auditMark.Load(); hash != nil {
+		mark = (*hash)(e.MarkMessage())
+	}
 	return AuditRow{
 		TenantID: int64(e.Tenant), ID: e.ID, Actor: e.Actor, UserID: int64(e.User), KeyID: e.Key, Operation: e.Operation, Outcome: e.Outcome,
 		Code: string(e.Code), Kind: e.Kind, ObjectID: e.AuditObject.ID, ObjectName: e.Name, BeforeText: e.Before, AfterText: e.After,
-		Address: e.Address, RequestID: e.Request,
+		Address: e.Address, RequestID: e.Request, Hash: mark,
 	}
 }
 
