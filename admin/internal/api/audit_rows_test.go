@@ -236,4 +236,9 @@ func TestAppliedJobsAreRecorded(t *testing.T) {
 	}
 	slices.Sort(told)
 	require.Equal(t, []string{"one", "one", "two", "two"}, told)
+	body := documentsBody(jobDocument("one", "shop"))
+	body["delete"] = true
+	w.applied("acme/editor", body)
+	list := w.entries(w.tenants["acme"])
+	require.Equal(t, []string{"delete-documents", "one"}, []string{list[len(list)-1].Operation, list[len(list)-1].Name})
 }

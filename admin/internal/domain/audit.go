@@ -208,6 +208,16 @@ func (p *PendingAudit) Of(o AuditObject) AuditEntry {
 	return e
 }
 
+// Operation replaces the operation, if the request tells more than the address.
+func (p *PendingAudit) Operation(id string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.entry.Operation = id
+}
+
 // SignedIn says whose session begins or ends, and in which tenant.
 func (p *PendingAudit) SignedIn(tenant TenantID, user UserID, name string) {
 	if p == nil {

@@ -139,9 +139,9 @@ func TestEachAttackIsFound(t *testing.T) {
 			w.exec("DELETE FROM audit_log" + at(4))
 			w.exec(fmt.Sprintf("UPDATE audit_log SET seq = seq - 1 WHERE tenant_id = %d AND seq > 4", tenant))
 		}, audit.FaultEdited},
-		"an entry is put in at a place that is taken":   {func(w *world) { w.forge(4) }, audit.FaultEdited},
-		"an entry is put in before the chain":           {func(w *world) { w.forge(-2) }, audit.FaultEdited},
-		"an entry is put in aside":                      {func(w *world) { w.forge(-1) }, audit.FaultForged},
+		"an entry is put in at a place that is taken": {func(w *world) { w.forge(4) }, audit.FaultEdited},
+		"an entry is put in before the chain":         {func(w *world) { w.forge(-2) }, audit.FaultEdited},
+		"an entry is put in aside":                    {func(w *world) { w.forge(-1) }, audit.FaultForged},
 		"an entry is put in to be chained": {func(w *world) {
 			w.forge(0)
 			w.chain()

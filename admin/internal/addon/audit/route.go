@@ -20,7 +20,7 @@ type AuditEntry struct {
 	Actor      string `json:"actor" doc:"Name of the user, or key: and the name of the API key; of a failed sign-in, the name that was given"`
 	UserID     string `json:"userId,omitempty" doc:"Id of the user"`
 	KeyID      string `json:"keyId,omitempty" doc:"Id of the API key"`
-	Operation  string `json:"operation" doc:"Id of the operation in this document"`
+	Operation  string `json:"operation" doc:"Id of the operation in this document; delete-documents: apply-documents with delete; provision, first-start, declare-jobs: a node or an application has done it"`
 	Outcome    string `json:"outcome" enum:"done,refused" doc:"Whether it was done"`
 	Code       string `json:"code,omitempty" doc:"Why it was refused"`
 	Kind       string `json:"kind" doc:"Kind of the object, such as job"`

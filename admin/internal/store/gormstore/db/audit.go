@@ -53,6 +53,20 @@ func (t *Tx) Audited(o domain.AuditObject) {
 	}
 }
 
+// AuditedElsewhere adds an entry to the log of another tenant than that of the transaction's
+// entry: an account is a thing of the cluster, and its memberships are of tenants. A context
+// without a pending entry records nothing.
+func (t *Tx) AuditedElsewhere(tenant domain.TenantID, o domain.AuditObject) {
+	pending := domain.AuditOf(t.Ctx)
+	if pending == nil {
+		return
+	}
+	if e := pending.Of(o); e.Tenant != tenant {
+		e.Tenant = tenant
+		t.audited = append(t.audited, e)
+	}
+}
+
 // Facts are what the audit log says of an object, by the names of the API, without secrets.
 // nil: the object is not there.
 type Facts map[string]any
@@ -116,9 +130,12 @@ func (s *DB) auditRow(entry *domain.AuditEntry) AuditRow {
 // writeAudit stores the pending entry of the transaction's context. stored, which may be nil,
 // is to be called with the outcome of the commit.
 func (t *Tx) writeAudit() (stored func(error), err error) {
+	if err := t.writeAudited(); err != nil {
+		return nil, err
+	}
 	pending := domain.AuditOf(t.Ctx)
 	if pending.IsEach() {
-		return nil, t.writeAudited()
+		return nil, nil
 	}
 	entry, waits, err := pending.Waiting(t.DB.NewID)
 	if err != nil || !waits {
@@ -131,7 +148,18 @@ func (t *Tx) writeAudit() (stored func(error), err error) {
 	}, t.InsertAudit(entry)
 }
 
-// writeAudited stores an entry for each object that the transaction has changed.
+// Records reports whether the database has an audit log of changes.
+func (s *DB) Records() bool { return s.auditMark.Load() != nil }
+
+// RecordEach adds entries, whose ids are set at the commit, to the transaction. They belong to
+// an operation that has ended long before, such as the bulk operation of an item.
+func (t *Tx) RecordEach(entries ...domain.AuditEntry) {
+	if t.DB.Records() {
+		t.audited = append(t.audited, entries...)
+	}
+}
+
+// writeAudited stores the entries that are beside the pending one.
 func (t *Tx) writeAudited() (err error) {
 	if len(t.audited) == 0 {
 		return nil
