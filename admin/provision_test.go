@@ -77,8 +77,7 @@ func (n *node) entries(query string) (out []string) {
 	for _, e := range list.Items {
 		if e.Actor == "provisioning" {
 			require.Equal(n.t, "provision", e.Operation)
-			name, _, _ := strings.Cut(e.ObjectName, " executor ") // a token has the id of its executor
-			out = append(out, e.Kind+" "+name)
+			out = append(out, e.Kind+" "+e.ObjectName)
 		}
 	}
 	return out
@@ -119,9 +118,17 @@ func TestWhatIsDeclaredIsThere(t *testing.T) {
 				var shop struct{ AccessToken string }
 				n.do(http.MethodPost, "/api/v1/auth/tenant", map[string]string{"tenant": "shop"}, &shop, 200)
 				require.ElementsMatch(t, []string{"tenant default", "tenant shop", "user anna"}, n.entries("&cluster=true"))
+				var first struct{ Items []struct{ Actor, Kind, ObjectName, After string } }
+				n.do(http.MethodGet, "/api/v1/audit?cluster=true&operation=first-start", nil, &first, 200)
+				require.Len(t, first.Items, 1)
+				require.Equal(t, [3]string{"first start", "user", "admin"}, [3]string{first.Items[0].Actor, first.Items[0].Kind, first.Items[0].ObjectName})
+				n.do(http.MethodGet, "/api/v1/audit?cluster=true&object=anna", nil, &first, 200)
+				require.JSONEq(t, `{"platformAdmin":false,"memberships":[{"tenant":"default","role":"viewer"},{"tenant":"shop","role":"operator","executors":["web"]}]}`, first.Items[0].After)
 				n.token = shop.AccessToken
+				n.do(http.MethodGet, "/api/v1/audit?operation=provision&object=anna", nil, &first, 200)
+				require.JSONEq(t, `{"role":"operator","executors":["web"]}`, first.Items[0].After)
 				require.ElementsMatch(t, []string{
-					"executor web", "calendar cn", "job nightly", "join-token of", "api-key calls", "alert-channel default", "member admin",
+					"executor web", "calendar cn", "job nightly", "join-token web", "api-key calls", "user anna", "alert-channel default", "member admin",
 				}, n.entries(""))
 				var settings struct{ ReachesNobody bool }
 				n.do(http.MethodGet, "/api/v1/alert-settings", nil, &settings, 200)

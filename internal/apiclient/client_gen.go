@@ -576,7 +576,7 @@ type AuditEntry struct {
 	// ObjectName Name of the object
 	ObjectName string `json:"objectName,omitempty"`
 
-	// Operation Id of the operation in this document
+	// Operation Id of the operation in this document; delete-documents: apply-documents with delete; provision, first-start, declare-jobs: a node or an application has done it
 	Operation string `json:"operation"`
 
 	// Outcome Whether it was done
@@ -585,7 +585,7 @@ type AuditEntry struct {
 	// RequestID Id of the request, as in the server's log
 	RequestID string `json:"requestId"`
 
-	// Seq Number in the chain of the tenant; 0: not chained yet
+	// Seq Number in the chain of the tenant; 0: not chained yet; -1: forged, no node has written the entry
 	Seq int64 `json:"seq"`
 
 	// UserID Id of the user
@@ -597,7 +597,7 @@ type AuditFault struct {
 	// ID Its id
 	ID string `json:"id"`
 
-	// Kind missing: entries are gone; edited: an entry was changed or moved; cut: the end is gone, or the log was put back; head: the ends of the chain were changed
+	// Kind missing: entries are gone; edited: an entry was changed or moved; cut: the end is gone, or the log was put back; head: the ends of the chain were changed; forged: no node has written the entry; order: an entry is much older than the one before it
 	Kind string `json:"kind"`
 
 	// Message The fault in words

@@ -43,7 +43,7 @@ func auditTable(d *Deps) audit.Table {
 		return audit.Table{}
 	}
 	box, _ := d.Secrets.(*secret.Box)
-	return audit.Table{DB: s.DB, Hasher: box}
+	return audit.NewTable(s.DB, box)
 }
 
 // entries are those of a tenant, the oldest first.
@@ -236,4 +236,9 @@ func TestAppliedJobsAreRecorded(t *testing.T) {
 	}
 	slices.Sort(told)
 	require.Equal(t, []string{"one", "one", "two", "two"}, told)
+	body := documentsBody(jobDocument("one", "shop"))
+	body["delete"] = true
+	w.applied("acme/editor", body)
+	list := w.entries(w.tenants["acme"])
+	require.Equal(t, []string{"delete-documents", "one"}, []string{list[len(list)-1].Operation, list[len(list)-1].Name})
 }

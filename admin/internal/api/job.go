@@ -264,13 +264,22 @@ func sendRetryOf(r domain.SendRetry) SendRetry {
 // defaultLevel stands for the level of the executor.
 const defaultLevel = "default"
 
+// writtenOf is when and by whom the newest revision of a job was written.
+func writtenOf(v *store.JobView) store.Authorship {
+	if v.Written == (store.Authorship{}) {
+		return store.Authorship{At: v.UpdatedAt, By: v.UpdatedBy}
+	}
+	return v.Written
+}
+
 func jobOf(id auth.Identity, v store.JobView, online int) Job {
+	written := writtenOf(&v)
 	j := Job{
 		ID: v.ID.String(), JobSpec: shownTo(id, specOf(&v.Spec)), Executor: web.Ref{ID: v.Executor.String(), Name: v.ExecutorName},
 		State: v.State.String(), Kind: v.Kind.String(), Source: string(v.Source), Revision: v.Revision,
 		Waiting: v.Waiting, PilesUp: v.PilesUp,
-		ExecutorOnline: online, CreatedAt: web.Instant(v.CreatedAt), UpdatedAt: web.Instant(v.UpdatedAt),
-		CreatedBy: v.CreatedBy, UpdatedBy: v.UpdatedBy,
+		ExecutorOnline: online, CreatedAt: web.Instant(v.CreatedAt), UpdatedAt: web.Instant(written.At),
+		CreatedBy: v.CreatedBy, UpdatedBy: written.By,
 	}
 	if v.State == domain.JobPaused {
 		j.PauseNote, j.PausedBy, j.PausedAt = v.Pause.Note, v.Pause.By, web.InstantOrNull(v.Pause.At)

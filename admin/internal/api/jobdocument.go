@@ -85,9 +85,10 @@ func (d jobDocuments) answer(ctx context.Context, id auth.Identity, names *remem
 	if v.State == domain.JobEnabled {
 		status.NextFireAt = web.InstantOrNull(v.NextFireAt)
 	}
+	written := writtenOf(v)
 	return document.Answer{
 		APIVersion: resource.APIVersion, Kind: jobKind.Name, ID: v.ID.String(), Name: v.Spec.Name, Labels: v.Spec.Labels, Version: v.Revision,
-		Spec: spec, Status: status, CreatedAt: web.Instant(v.CreatedAt), UpdatedAt: web.Instant(v.UpdatedAt), CreatedBy: v.CreatedBy, UpdatedBy: v.UpdatedBy,
+		Spec: spec, Status: status, CreatedAt: web.Instant(v.CreatedAt), UpdatedAt: web.Instant(written.At), CreatedBy: v.CreatedBy, UpdatedBy: written.By,
 	}, err
 }
 

@@ -402,7 +402,7 @@ func (js *jobs) revisionMismatch(ctx context.Context, id auth.Identity, jid doma
 		return err
 	}
 	p := web.NewProblem(ctx, http.StatusPreconditionFailed, domain.CodeRevisionMismatch,
-		"the job was changed meanwhile: it is at revision "+strconv.FormatInt(v.Revision, 10)+", by "+v.UpdatedBy)
+		"the job was changed meanwhile: it is at revision "+strconv.FormatInt(v.Revision, 10)+", by "+writtenOf(&v).By)
 	p.GetHeaders().Set("ETag", out.ETag)
 	p.Current = &out.Body
 	return p

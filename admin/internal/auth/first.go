@@ -50,6 +50,10 @@ func (s *Service) EnsureFirstAdmin(ctx context.Context, password string) (FirstA
 		ID: domain.UserID(s.newID()), Username: FirstUser, PasswordHash: phc, PlatformAdmin: true,
 		MustChangePassword: !chosen, SessionVersion: 1, CreatedAt: at,
 	}
+	ctx = domain.WithAudit(ctx, domain.NewPendingAudit(domain.AuditEntry{
+		Actor: "first start", Operation: "first-start", Outcome: domain.AuditDone,
+		AuditObject: domain.AuditObject{Kind: "user", ID: user.ID.String(), Name: FirstUser},
+	}))
 	created, err := s.store.CreateFirstUser(ctx, tenant, user, domain.RoleAdmin)
 	if err != nil {
 		return FirstAdmin{}, fmt.Errorf("create first user: %w", err)

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"sync"
@@ -76,6 +77,41 @@ type ChainedEntry struct {
 	AuditEntry
 	Seq  int64 // 1, 2, 3, …; 0: not chained yet
 	Hash string
+}
+
+// AuditMessage is the input of a keyed hash. It has numbers of fixed width and texts behind
+// their lengths, so that no two lists of values are the same bytes.
+type AuditMessage []byte
+
+// Text appends a text.
+func (m *AuditMessage) Text(s string) {
+	m.Number(int64(len(s)))
+	*m = append(*m, s...)
+}
+
+// Number appends a number.
+func (m *AuditMessage) Number(n int64) { *m = binary.BigEndian.AppendUint64(*m, uint64(n)) }
+
+// Message is the entry at its place behind the hash before. The label keeps hashes of
+// different purposes apart.
+func (e *ChainedEntry) Message(label, before string) AuditMessage {
+	m := AuditMessage(label)
+	m.Text(before)
+	for _, n := range []int64{int64(e.Tenant), e.Seq, e.AuditEntry.ID, int64(e.User), e.Key} {
+		m.Number(n)
+	}
+	for _, text := range []string{
+		e.Actor, e.Operation, e.Outcome, string(e.Code), e.Kind, e.AuditObject.ID, e.Name, e.Before, e.After, e.Address, e.Request,
+	} {
+		m.Text(text)
+	}
+	return m
+}
+
+// MarkMessage is the message of the mark that the writing node gives to an entry. The mark
+// shows that a node with the key has written it. It covers no place in the chain.
+func (e *AuditEntry) MarkMessage() AuditMessage {
+	return (&ChainedEntry{AuditEntry: *e}).Message("carillon/audit/mark/1", "")
 }
 
 // At is the time of the entry.
@@ -170,6 +206,16 @@ func (p *PendingAudit) Of(o AuditObject) AuditEntry {
 	e := p.entry
 	e.ID, e.AuditObject = 0, o
 	return e
+}
+
+// Operation replaces the operation, if the request tells more than the address.
+func (p *PendingAudit) Operation(id string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.entry.Operation = id
 }
 
 // SignedIn says whose session begins or ends, and in which tenant.

@@ -117,6 +117,9 @@ type NextFireFunc func(now time.Time, spec *domain.JobSpec) time.Time
 // JobView is a job with what lists show of its trigger and its last run.
 type JobView struct {
 	domain.Job
+	// Written is when and by whom the revision was written. UpdatedAt and UpdatedBy are of the
+	// last change, which may be a pause or a resume. Zero: the change has written the revision.
+	Written      Authorship
 	ExecutorName string
 	NextFireAt   time.Time
 	// AwaitsRun is the run whose end sets NextFireAt (a fixed delay); 0 = none.
@@ -128,6 +131,12 @@ type JobView struct {
 	PilesUp bool
 	// Recent are the newest runs, the newest first, at most as many as were asked for.
 	Recent []LastRun
+}
+
+// Authorship is when and by whom something was written.
+type Authorship struct {
+	At time.Time
+	By string
 }
 
 // RecentRuns is how many runs are read with a job unless the caller names a number.

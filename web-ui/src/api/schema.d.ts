@@ -4078,7 +4078,7 @@ export interface components {
             objectId?: string;
             /** @description Name of the object */
             objectName?: string;
-            /** @description Id of the operation in this document */
+            /** @description Id of the operation in this document; delete-documents: apply-documents with delete; provision, first-start, declare-jobs: a node or an application has done it */
             operation: string;
             /**
              * @description Whether it was done
@@ -4089,7 +4089,7 @@ export interface components {
             requestId: string;
             /**
              * Format: int64
-             * @description Number in the chain of the tenant; 0: not chained yet
+             * @description Number in the chain of the tenant; 0: not chained yet; -1: forged, no node has written the entry
              */
             seq: number;
             /** @description Id of the user */
@@ -4099,10 +4099,10 @@ export interface components {
             /** @description Its id */
             id: string;
             /**
-             * @description missing: entries are gone; edited: an entry was changed or moved; cut: the end is gone, or the log was put back; head: the ends of the chain were changed
+             * @description missing: entries are gone; edited: an entry was changed or moved; cut: the end is gone, or the log was put back; head: the ends of the chain were changed; forged: no node has written the entry; order: an entry is much older than the one before it
              * @enum {string}
              */
-            kind: "missing" | "edited" | "cut" | "head";
+            kind: "missing" | "edited" | "cut" | "head" | "forged" | "order";
             /** @description The fault in words */
             message: string;
             /**

@@ -3,7 +3,8 @@
 // The core stores an entry in the transaction of each change (domain.PendingAudit). This
 // package stores the refusals (refusal.go), chains the entries (table.go, chain.go), keeps the
 // ends of the chains outside of the database (keeper.go), deletes old entries, and lists and
-// verifies them (route.go). docs/adr/0100 says what the chain shows and what it does not.
+// verifies them (route.go). Each entry is stored with a mark of the writing node, a keyed hash
+// that chaining checks. docs/adr/0100 says what the chain shows and what it does not.
 package audit
 
 import (
@@ -38,7 +39,10 @@ func check(v addon.Values) error {
 
 func build(n addon.Node) (addon.Parts, error) {
 	log := n.Logger.With("component", "audit")
-	table := Table{DB: n.DB, Hasher: n.Secrets}
+	table := NewTable(n.DB, n.Secrets)
+	table.Forged = func(tenant domain.TenantID, ids []int64) {
+		log.Error("audit entries forged: no node has written them; run carillon audit verify", "tenant_id", tenant, "count", len(ids), "first_id", ids[0])
+	}
 	keeper := newKeeper(keeperOptions{Table: table, DataDir: n.DataDir, Kept: n.Settings.Duration(retention), Leads: n.Leads, Metrics: n.Metrics, Logger: log})
 	refusals := newRefusals(n.Metrics, log, table.Record)
 	return addon.Parts{

@@ -1,8 +1,8 @@
 package audit
 
 import (
-	"encoding/binary"
 	"fmt"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -12,29 +12,11 @@ type Hasher interface{ AuditHash(message []byte) string }
 
 // hashOf is the hash of a chained entry behind the entry with the hash before.
 func hashOf(h Hasher, before string, e *domain.ChainedEntry) string {
-	m := message("carillon/audit/entry/1")
-	m.text(before)
-	for _, n := range []int64{int64(e.Tenant), e.Seq, e.AuditEntry.ID, int64(e.User), e.Key} {
-		m.number(n)
-	}
-	for _, text := range []string{
-		e.Actor, e.Operation, e.Outcome, string(e.Code), e.Kind, e.AuditObject.ID, e.Name, e.Before, e.After, e.Address, e.Request,
-	} {
-		m.text(text)
-	}
-	return h.AuditHash(m)
+	return h.AuditHash(e.Message("carillon/audit/entry/1", before))
 }
 
-// message has numbers of fixed width and texts behind their lengths, so that no two lists of
-// values are the same bytes.
-type message []byte
-
-func (m *message) text(s string) {
-	m.number(int64(len(s)))
-	*m = append(*m, s...)
-}
-
-func (m *message) number(n int64) { *m = binary.BigEndian.AppendUint64(*m, uint64(n)) }
+// marked reports whether a node has written an entry that has no place yet.
+func marked(h Hasher, e *domain.ChainedEntry) bool { return e.Hash == h.AuditHash(e.MarkMessage()) }
 
 // Head is the last entry of a tenant's chain.
 type Head struct {
@@ -54,12 +36,12 @@ type chain struct {
 // sealOf is the keyed hash of the ends. A row of audit_chains that somebody else has written
 // does not have it.
 func (c *chain) sealOf(h Hasher) string {
-	m := message("carillon/audit/chain/1")
+	m := domain.AuditMessage("carillon/audit/chain/1")
 	for _, n := range []int64{int64(c.tenant), c.head.Seq, c.head.ID, c.base.Seq} {
-		m.number(n)
+		m.Number(n)
 	}
-	m.text(c.head.Hash)
-	m.text(c.base.Hash)
+	m.Text(c.head.Hash)
+	m.Text(c.base.Hash)
 	return h.AuditHash(m)
 }
 
@@ -74,7 +56,13 @@ const (
 	FaultEdited  = "edited"  // a row is not what it was when it was chained, or not where
 	FaultCut     = "cut"     // rows at the end are gone
 	FaultHead    = "head"    // the row with the ends of the chain is forged or gone
+	FaultForged  = "forged"  // a row that no node has written
+	FaultOrder   = "order"   // a row is much older than the one before it
 )
+
+// orderBound is how much older an entry may be than the one before it. A transaction takes
+// 10 s at most, and the clocks of nodes are warned of at half a second.
+const orderBound = 10 * time.Minute
 
 // Fault is something that the product has not done to the log.
 type Fault struct {
@@ -98,9 +86,20 @@ func (w *walk) twice(e *domain.ChainedEntry) {
 	w.fault(FaultEdited, e.Seq, e.ID, "entry %d (id %d) is there twice", e.Seq, e.ID)
 }
 
+// forged takes a row that has no genuine mark.
+func (w *walk) forged(e *domain.ChainedEntry) {
+	id := e.AuditEntry.ID
+	w.fault(FaultForged, 0, id, "the entry with id %d (%s of %s) was not written by a node: it was put in or changed in the database", id, e.Operation, e.Actor)
+}
+
 // row takes the next row in the order of the chain.
 func (w *walk) row(e *domain.ChainedEntry) {
 	id := e.AuditEntry.ID
+	if w.before.ID != 0 {
+		if older := domain.IDTime(w.before.ID).Sub(e.At()); older > orderBound {
+			w.fault(FaultOrder, e.Seq, id, "entry %d (id %d) is %s older than the entry before it: a clock was set back, or a deleted entry was put in again", e.Seq, id, older.Round(time.Second))
+		}
+	}
 	switch {
 	case e.Seq == w.before.Seq+1:
 		if e.Hash != hashOf(w.hasher, w.before.Hash, e) {

@@ -52,7 +52,7 @@ func newWorld(t *testing.T, driver, dsn string) *world {
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	box, err := secret.New(make([]byte, secret.KeySize))
 	require.NoError(t, err)
-	return &world{t, s, box, audit.Table{DB: s.DB, Hasher: box}}
+	return &world{t, s, box, audit.NewTable(s.DB, box)}
 }
 
 // write makes entries of the tenant, each in the transaction of a change.
@@ -61,7 +61,7 @@ func (w *world) write(n int) {
 	for i := range n {
 		ctx := domain.WithAudit(w.t.Context(), domain.NewPendingAudit(domain.AuditEntry{
 			Tenant: tenant, Actor: "anna", User: 5, Operation: "update-job", Outcome: domain.AuditDone, Address: "192.0.2.1",
-			AuditObject: domain.AuditObject{Kind: "job", ID: fmt.Sprint(i), Name: "nightly", Before: `{"a":1}`, After: `{"a":2}`},
+			AuditObject: domain.AuditObject{Kind: "job", ID: fmt.Sprint(i), Name: "nightly ", Before: `{"a":"é\u0000 "}`, After: `{"a":2}`},
 		}))
 		require.NoError(w.t, w.s.SetClusterValue(ctx, "change", fmt.Sprint(i)))
 	}
@@ -139,14 +139,45 @@ func TestEachAttackIsFound(t *testing.T) {
 			w.exec("DELETE FROM audit_log" + at(4))
 			w.exec(fmt.Sprintf("UPDATE audit_log SET seq = seq - 1 WHERE tenant_id = %d AND seq > 4", tenant))
 		}, audit.FaultEdited},
-		"an entry is put in at a place that is taken":   {func(w *world) { w.forge(4) }, audit.FaultEdited},
-		"an entry is put in before the chain":           {func(w *world) { w.forge(-1) }, audit.FaultEdited},
+		"an entry is put in at a place that is taken": {func(w *world) { w.forge(4) }, audit.FaultEdited},
+		"an entry is put in before the chain":         {func(w *world) { w.forge(-2) }, audit.FaultEdited},
+		"an entry is put in aside":                    {func(w *world) { w.forge(-1) }, audit.FaultForged},
+		"an entry is put in to be chained": {func(w *world) {
+			w.forge(0)
+			w.chain()
+		}, audit.FaultForged},
+		"an entry is put in and not chained yet": {func(w *world) { w.forge(0) }, audit.FaultForged},
+		"an entry of an hour ago is put in to be chained": {func(w *world) {
+			w.forge(0)
+			w.exec("UPDATE audit_log SET hash = '', id = id - (3600000 * 4194304) WHERE actor = 'berta'")
+			w.chain()
+		}, audit.FaultForged},
+		"an entry that waits is edited": {func(w *world) {
+			w.write(1)
+			w.exec("UPDATE audit_log SET actor = 'berta' WHERE seq = 0")
+			w.chain()
+		}, audit.FaultForged},
+		"an entry that waits gets another time": {func(w *world) {
+			w.write(1)
+			w.exec("UPDATE audit_log SET id = id + 4194304 WHERE seq = 0")
+			w.chain()
+		}, audit.FaultForged},
+		"a copy of an entry of another tenant is put in": {func(w *world) {
+			w.write(1)
+			w.exec("UPDATE audit_log SET tenant_id = 8 WHERE seq = 0")
+			w.exec("UPDATE audit_log SET tenant_id = 7, object_id = '99' WHERE tenant_id = 8")
+			w.chain()
+		}, audit.FaultForged},
 		"an entry is put in behind the chain":           {func(w *world) { w.forge(10) }, audit.FaultHead},
 		"an entry takes the place of the one before it": {func(w *world) { w.exec("UPDATE audit_log SET seq = 4" + at(5)) }, audit.FaultMissing},
 		"a chained entry is made loose and chained again": {func(w *world) {
 			w.exec("UPDATE audit_log SET seq = 0, hash = '', actor = 'berta'" + at(4))
 			w.chain()
 		}, audit.FaultMissing},
+		"a chained entry is made loose with its hash": {func(w *world) {
+			w.exec("UPDATE audit_log SET seq = 0" + at(4))
+			w.chain()
+		}, audit.FaultForged},
 		"the end is cut": {func(w *world) { w.exec("DELETE FROM audit_log" + at(9)) }, audit.FaultCut},
 		"the end is cut, and the head's number edited": {func(w *world) {
 			w.exec("DELETE FROM audit_log" + at(9))
@@ -185,6 +216,40 @@ func (w *world) forge(seq int64) {
 		_, err := t.Exec(t.Ctx, "UPDATE audit_log SET seq = ?, hash = ? WHERE actor = 'berta'", seq, strings.Repeat("a", 64))
 		return err
 	}))
+}
+
+// A forged row does not stop the entries behind it. The node names it once.
+func TestForgedEntriesAreSetAside(t *testing.T) {
+	onBoth(t, func(t *testing.T, w *world) {
+		w.write(3)
+		w.forge(0)
+		w.write(3)
+		var named []int64
+		w.table.Forged = func(_ domain.TenantID, ids []int64) { named = append(named, ids...) }
+		require.EqualValues(t, 6, w.chain().Seq)
+		require.Len(t, named, 1)
+		require.Empty(t, w.chain())
+		require.Len(t, named, 1)
+		require.Equal(t, []string{audit.FaultForged}, w.verify(audit.Head{}, 2))
+	})
+}
+
+// The old row of a deleted entry has a genuine mark, but it is too old for its place.
+func TestAnEntryThatIsPutInAgainIsOutOfOrder(t *testing.T) {
+	onBoth(t, func(t *testing.T, w *world) {
+		old := domain.AuditEntry{Tenant: tenant, Actor: "anna", Operation: "update-job", Outcome: domain.AuditDone}
+		w.write(2)
+		w.chain()
+		for _, back := range []time.Duration{time.Minute, time.Hour} {
+			old.ID = domain.IDFloor(time.Now().Add(-back))
+			require.NoError(t, w.s.Run(t.Context(), "repeat", func(t *db.Tx) error { return t.InsertAudit(old) }))
+			w.chain()
+			w.write(1)
+			w.chain()
+		}
+		require.Equal(t, []string{audit.FaultOrder}, w.verify(audit.Head{}, 1000))
+		require.Equal(t, []string{audit.FaultOrder}, w.verify(audit.Head{}, 1), "in steps")
+	})
 }
 
 // save and restore copy both tables.

@@ -20,7 +20,7 @@ type AuditEntry struct {
 	Actor      string `json:"actor" doc:"Name of the user, or key: and the name of the API key; of a failed sign-in, the name that was given"`
 	UserID     string `json:"userId,omitempty" doc:"Id of the user"`
 	KeyID      string `json:"keyId,omitempty" doc:"Id of the API key"`
-	Operation  string `json:"operation" doc:"Id of the operation in this document"`
+	Operation  string `json:"operation" doc:"Id of the operation in this document; delete-documents: apply-documents with delete; provision, first-start, declare-jobs: a node or an application has done it"`
 	Outcome    string `json:"outcome" enum:"done,refused" doc:"Whether it was done"`
 	Code       string `json:"code,omitempty" doc:"Why it was refused"`
 	Kind       string `json:"kind" doc:"Kind of the object, such as job"`
@@ -30,7 +30,7 @@ type AuditEntry struct {
 	After      string `json:"after,omitempty" doc:"The object after, likewise"`
 	Address    string `json:"address" doc:"Address of the client"`
 	RequestID  string `json:"requestId" doc:"Id of the request, as in the server's log"`
-	Seq        int64  `json:"seq" doc:"Number in the chain of the tenant; 0: not chained yet"`
+	Seq        int64  `json:"seq" doc:"Number in the chain of the tenant; 0: not chained yet; -1: forged, no node has written the entry"`
 	Hash       string `json:"hash,omitempty" doc:"Keyed hash of the entry and of the one before it"`
 }
 
@@ -43,7 +43,7 @@ type AuditHead struct {
 
 // AuditFault is a difference between the log and its chain.
 type AuditFault struct {
-	Kind    string `json:"kind" enum:"missing,edited,cut,head" doc:"missing: entries are gone; edited: an entry was changed or moved; cut: the end is gone, or the log was put back; head: the ends of the chain were changed"`
+	Kind    string `json:"kind" enum:"missing,edited,cut,head,forged,order" doc:"missing: entries are gone; edited: an entry was changed or moved; cut: the end is gone, or the log was put back; head: the ends of the chain were changed; forged: no node has written the entry; order: an entry is much older than the one before it"`
 	Seq     int64  `json:"seq" doc:"Number of the entry where it shows; 0: none"`
 	ID      string `json:"id" doc:"Its id"`
 	Message string `json:"message" doc:"The fault in words"`
@@ -125,10 +125,14 @@ func (a *routes) list(ctx context.Context, id auth.Identity, in *listInput) (*we
 }
 
 func entryOf(e *domain.ChainedEntry) AuditEntry {
+	hash := e.Hash
+	if e.Seq <= 0 { // it is the mark
+		hash = ""
+	}
 	return AuditEntry{
 		ID: text(e.ID), At: web.Instant(e.At()), Actor: e.Actor, UserID: known(int64(e.User)), KeyID: known(e.Key), Operation: e.Operation,
 		Outcome: e.Outcome, Code: string(e.Code), Kind: e.Kind, ObjectID: e.AuditObject.ID, ObjectName: e.Name, Before: e.Before, After: e.After,
-		Address: e.Address, RequestID: e.Request, Seq: e.Seq, Hash: e.Hash,
+		Address: e.Address, RequestID: e.Request, Seq: e.Seq, Hash: hash,
 	}
 }
 

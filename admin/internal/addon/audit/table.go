@@ -17,7 +17,20 @@ import (
 type Table struct {
 	DB     *db.DB
 	Hasher Hasher
+	// Forged is called with the ids of rows that Chain has set aside, because no node has
+	// written them. May be nil.
+	Forged func(tenant domain.TenantID, ids []int64)
 }
+
+// NewTable returns the log of a database. Each entry that the database stores from now on has
+// a mark of the hasher.
+func NewTable(database *db.DB, hasher Hasher) Table {
+	database.SetAuditMark(hasher.AuditHash)
+	return Table{DB: database, Hasher: hasher}
+}
+
+// asideSeq is the number of a row that has no genuine mark. It is in no chain.
+const asideSeq = -1
 
 const selectFrom = "SELECT tenant_id, id, actor, user_id, key_id, operation, outcome, code, kind, object_id, object_name, before_text, after_text, address, request_id, seq, hash FROM audit_log"
 
@@ -102,42 +115,64 @@ func (l Table) Chain(ctx context.Context) (map[domain.TenantID]Head, error) {
 	heads, errs := map[domain.TenantID]Head{}, []error(nil)
 	for tenant, list := range ids {
 		for part := range slices.Chunk(list, chainOnce) {
-			head, err := l.chainSome(ctx, tenant, part)
+			done, err := l.chainSome(ctx, tenant, part)
 			if err != nil {
 				errs = append(errs, err)
 				break
 			}
-			heads[tenant] = head
+			heads[tenant] = done.head
+			if l.Forged != nil && len(done.forged) > 0 {
+				l.Forged(tenant, done.forged)
+			}
 		}
 	}
 	return heads, errors.Join(errs...)
 }
 
-func (l Table) chainSome(ctx context.Context, tenant domain.TenantID, ids []int64) (Head, error) {
-	return db.Value(ctx, l.DB.RunRepeatable, "chain audit entries", func(t *db.Tx) (Head, error) {
+// chained is the result of one step. forged are ids of rows that were set aside.
+type chained struct {
+	head   Head
+	forged []int64
+}
+
+func (l Table) chainSome(ctx context.Context, tenant domain.TenantID, ids []int64) (chained, error) {
+	return db.Value(ctx, l.DB.RunRepeatable, "chain audit entries", func(t *db.Tx) (chained, error) {
 		c, err := l.lock(t, tenant)
 		if err != nil {
-			return Head{}, err
+			return chained{}, err
 		}
 		rows, err := entries(t.Ctx, t.Conn, t.Dialect.ByPrimary(), "tenant_id = ? AND id IN ("+db.IDList(ids)+") AND seq = 0 ORDER BY id"+t.Dialect.ForUpdate(), int64(tenant))
 		if err != nil || len(rows) == 0 {
-			return c.head, err
+			return chained{head: c.head}, err
 		}
+		var genuine, forged []int64
 		var seqs, hashes strings.Builder
 		for i := range rows {
 			e := &rows[i]
+			if !marked(l.Hasher, e) {
+				forged = append(forged, e.AuditEntry.ID)
+				continue
+			}
+			genuine = append(genuine, e.AuditEntry.ID)
 			e.Seq = c.head.Seq + 1
 			e.Hash = hashOf(l.Hasher, c.head.Hash, e)
 			c.head = Head{e.Seq, e.AuditEntry.ID, e.Hash}
 			fmt.Fprintf(&seqs, " WHEN %d THEN %d", e.AuditEntry.ID, e.Seq)
 			fmt.Fprintf(&hashes, " WHEN %d THEN '%s'", e.AuditEntry.ID, e.Hash)
 		}
-		chained := db.IDList(domain.Collect(rows, func(e *domain.ChainedEntry) int64 { return e.AuditEntry.ID }))
-		_, err = t.Exec(t.Ctx, "UPDATE audit_log SET seq = CASE id"+seqs.String()+" END, hash = CASE id"+hashes.String()+" END WHERE tenant_id = ? AND id IN ("+chained+")", int64(tenant))
-		if err != nil {
-			return Head{}, err
+		if len(forged) > 0 {
+			if _, err := t.Exec(t.Ctx, "UPDATE audit_log SET seq = ? WHERE tenant_id = ? AND id IN ("+db.IDList(forged)+")", asideSeq, int64(tenant)); err != nil {
+				return chained{}, err
+			}
 		}
-		return c.head, l.save(t, &c)
+		if len(genuine) == 0 {
+			return chained{c.head, forged}, nil
+		}
+		_, err = t.Exec(t.Ctx, "UPDATE audit_log SET seq = CASE id"+seqs.String()+" END, hash = CASE id"+hashes.String()+" END WHERE tenant_id = ? AND id IN ("+db.IDList(genuine)+")", int64(tenant))
+		if err != nil {
+			return chained{}, err
+		}
+		return chained{c.head, forged}, l.save(t, &c)
 	})
 }
 
@@ -271,12 +306,8 @@ func (l Table) Verify(ctx context.Context, tenant domain.TenantID, after int64, 
 		v.Last, v.Checked, v.Done = w.before, len(rows), len(rows) < limit
 		if v.Done {
 			w.end(&c)
-			odd, err := aside(ctx, q, &c)
-			if err != nil {
+			if err := aside(ctx, q, &c, &w, limit); err != nil {
 				return err
-			}
-			if odd > 0 {
-				w.fault(FaultEdited, 0, 0, "%d entries have a number before the beginning of the chain", odd)
 			}
 			v.Head = c.head
 			if known.Seq > max(c.head.Seq, w.before.Seq) {
@@ -309,9 +340,25 @@ func (l Table) resume(ctx context.Context, q db.Querier, tenant domain.TenantID,
 	return err
 }
 
-// aside counts rows that are in no chain and do not wait for a place either.
-func aside(ctx context.Context, q db.Querier, c *chain) (count int64, err error) {
-	err = db.Query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&count) },
-		"SELECT COUNT(*) FROM audit_log WHERE tenant_id = ? AND seq <> 0 AND seq <= ?", int64(c.tenant), c.base.Seq)
-	return count, err
+// aside reports rows that are in no chain: those without a genuine mark, limit at most, and
+// those with a number before its beginning.
+func aside(ctx context.Context, q db.Querier, c *chain, w *walk, limit int) error {
+	for _, seq := range []int64{asideSeq, 0} {
+		rows, err := entries(ctx, q, "", "tenant_id = ? AND seq = ? ORDER BY id LIMIT ?", int64(c.tenant), seq, limit)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			if seq == asideSeq || !marked(w.hasher, &rows[i]) {
+				w.forged(&rows[i])
+			}
+		}
+	}
+	var odd int64
+	err := db.Query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&odd) },
+		"SELECT COUNT(*) FROM audit_log WHERE tenant_id = ? AND seq NOT IN (?, 0) AND seq <= ?", int64(c.tenant), asideSeq, c.base.Seq)
+	if err == nil && odd > 0 {
+		w.fault(FaultEdited, 0, 0, "%d entries have a number before the beginning of the chain", odd)
+	}
+	return err
 }

@@ -70,8 +70,13 @@ func TestLabelOwnerAndDelete(t *testing.T) {
 		require.Equal(t, []int64{29, 0, 1}, numbers(owned))
 		require.Equal(t, "pay@example.com", f.job(ids[20]).Spec.Owner.Email)
 		require.Equal(t, "anna via bulk "+owned.ID.String(), f.job(ids[20]).UpdatedBy)
+		require.Len(t, f.recorded(labelled), 8, "a refused item has no entry")
+		require.Empty(t, f.recorded(again), "nor has one that was skipped")
+		require.Contains(t, f.recorded(owned), "anna update-job job "+ids[20].String()+" job-020")
+		require.Len(t, f.recorded(owned), 29)
 		deleted := f.work(f.operation(bulk.Order{Action: bulk.Delete}))
 		require.Equal(t, []int64{29, 0, 1}, numbers(deleted))
+		require.Contains(t, f.recorded(deleted), "anna delete-job job "+ids[20].String()+" job-020")
 		_, err := f.s.FindJob(f.ctx, f.tenant, ids[0])
 		require.True(t, domain.Is(err, domain.CodeNotFound))
 
@@ -102,6 +107,7 @@ func TestAnotherNodeGoesOn(t *testing.T) {
 		f.ok(err)
 		require.Equal(t, bulk.Running, left.State)
 		require.Equal(t, f.paused(ids), left.Done, "the answers are those of the jobs")
+		require.Len(t, f.recorded(left), int(left.Done), "and so are the entries")
 		require.Positive(t, left.Done)
 		require.LessOrEqual(t, left.Done, int64(110))
 

@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -192,6 +193,7 @@ func (w *Worker) stepTogether(ctx context.Context, o, after *Operation, items []
 		if err != nil {
 			return now, err
 		}
+		o.audit(t, answers)
 		return now, now.save(t, now.count(answers))
 	})
 	if err != nil {
@@ -294,6 +296,7 @@ func (w *Worker) stepOneByOne(ctx context.Context, o, after *Operation, items []
 		if err := o.hold(t); err != nil {
 			return now, err
 		}
+		o.audit(t, answers)
 		return now, now.save(t, now.count(append([]Item(nil), answers...)))
 	})
 	if err != nil {
@@ -301,6 +304,37 @@ func (w *Worker) stepOneByOne(ctx context.Context, o, after *Operation, items []
 	}
 	*after = out
 	return nil
+}
+
+// audited are the operations on one item.
+var audited = map[Action]string{
+	Pause: "pause-job", Resume: "resume-job", Run: "run-job", Delete: "delete-job", Label: "update-job", SetOwner: "update-job",
+	Retry: "retry-run", Cancel: "cancel-run",
+}
+
+// audit adds an entry for each item that was changed to the transaction.
+func (o *Operation) audit(t *db.Tx, answers []Item) {
+	kind := "job"
+	if o.Action.OnRuns() {
+		kind = "run"
+	}
+	after, err := json.Marshal(struct {
+		Action Action `json:"action"`
+		Bulk   string `json:"bulk"`
+		Note   string `json:"note,omitempty"`
+	}{o.Action, o.ID.String(), o.note()})
+	if err != nil {
+		panic("bulk: " + err.Error()) // texts only
+	}
+	actor := o.By.identity(o.Tenant).Actor()
+	for _, it := range answers {
+		if it.Outcome == ItemDone {
+			t.RecordEach(domain.AuditEntry{
+				Tenant: o.Tenant, Actor: actor, Operation: audited[o.Action], Outcome: domain.AuditDone,
+				AuditObject: domain.AuditObject{Kind: kind, ID: domain.JobID(it.ID).String(), Name: it.Name, After: string(after)},
+			})
+		}
+	}
 }
 
 // act does the action with one item.

@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/gormtest"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
@@ -53,6 +54,7 @@ func newFixture(t *testing.T, driver, place string) *fixture {
 	s, err := gormstore.Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	s.SetAuditMark(func([]byte) string { return "mark" })
 	f := &fixture{t: t, ctx: t.Context(), s: s, table: bulk.Table{DB: s.DB}, tenant: domain.TenantID(storetest.NewID()), runs: &fakeRuns{s: s}}
 	f.ok(s.CreateTenant(f.ctx, domain.Tenant{ID: f.tenant, Name: "tenant " + f.tenant.String(), CreatedAt: time.Now()}))
 	e := domain.Executor{ID: domain.ExecutorID(storetest.NewID()), TenantID: f.tenant, Name: "shop", CreatedAt: time.Now()}
@@ -112,6 +114,15 @@ func (f *fixture) operation(o bulk.Order) bulk.Operation {
 	made, err := f.table.Create(f.ctx, bulk.Operation{ID: bulk.ID(storetest.NewID()), Tenant: f.tenant, Order: o, State: bulk.Running})
 	f.ok(err)
 	return made
+}
+
+// recorded are the entries of the audit log that items of an operation have.
+func (f *fixture) recorded(o bulk.Operation) (out []string) {
+	f.t.Helper()
+	out, err := db.LookColumn[string](f.ctx, f.s.DB, "list entries", "SELECT CONCAT(actor, ' ', operation, ' ', kind, ' ', object_id, ' ', object_name) FROM audit_log WHERE tenant_id = ? AND after_text LIKE ? ORDER BY object_id",
+		int64(f.tenant), `%"bulk":"`+o.ID.String()+`"%`)
+	f.ok(err)
+	return out
 }
 
 // work lets a worker work until nothing is left, and returns the operation.

@@ -85,7 +85,7 @@ func (l *local[S, T]) PlanDelete(context.Context, auth.Identity, []string, []int
 // Do implements web.Planner.
 func (l *local[S, T]) Do(ctx context.Context, id auth.Identity, steps []*resource.Step) []error {
 	return web.DoEach(ctx, steps, func(ctx context.Context, step *resource.Step) error {
-		domain.AuditOf(ctx).Object(domain.AuditObject{Kind: strings.ToLower(l.kind.ID()), Name: step.Name})
+		domain.AuditOf(ctx).Object(domain.AuditObject{Kind: strings.TrimSuffix(l.kind.Path, "s"), Name: step.Name})
 		return l.make(ctx, id, step.Work.(T))
 	})
 }

@@ -97,6 +97,9 @@ func (a *api) apply(ctx context.Context, id auth.Identity, in *input) (*output, 
 			return nil, e.step.Refused
 		}
 	}
+	if in.Body.Delete {
+		domain.AuditOf(ctx).Operation("delete-documents")
+	}
 	domain.AuditOf(ctx).Drop() // each document has an entry of its own
 	kinds := a.server.Kinds().List()
 	for i := range kinds {

@@ -135,8 +135,8 @@ func (d doer) send(request *http.Request, token string) (*http.Response, error) 
 	return d.HTTP.Do(request)
 }
 
-// traceRequest shows the request as a curl command. Secrets stay out: the
-// token, cookies, and the bodies of requests below /auth.
+// traceRequest shows the request as a curl command. It leaves out cookies and masks the
+// token, the secrets in bodies, and the bodies of requests below /auth.
 func (d doer) traceRequest(request *http.Request) {
 	if d.Trace == nil {
 		return
@@ -151,10 +151,10 @@ func (d doer) traceRequest(request *http.Request) {
 		}
 	}
 	if request.GetBody != nil && request.ContentLength > 0 {
-		text := "***"
+		text := masked
 		if body, err := request.GetBody(); err == nil && !strings.Contains(request.URL.Path, "/api/v1/auth/") {
 			raw, _ := io.ReadAll(body) // it is in memory
-			text = shellQuote(string(raw))
+			text = shellQuote(maskBody(raw))
 		}
 		line += " -d " + text
 	}

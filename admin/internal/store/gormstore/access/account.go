@@ -3,7 +3,6 @@ package access
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -141,10 +140,14 @@ func (s *Accounts) CreateFirstUser(ctx context.Context, tenant domain.Tenant, u 
 		if users > 0 || stored.Value != mark.Value {
 			// A repetition after a lost commit finds its own user.
 			err := t.Gorm.Model(&userRow{}).Where("id = ?", int64(u.ID)).Count(&mine).Error
+			domain.AuditOf(t.Ctx).Drop() // an earlier start has made it
 			return mine == 1 && stored.Value == mark.Value, err
 		}
 		if err := createTenant(t, tenant); err != nil {
 			return false, err
+		}
+		if !s.Records() {
+			domain.AuditOf(t.Ctx).Drop()
 		}
 		return true, createUser(t, u, domain.Membership{TenantID: tenant.ID, UserID: u.ID, Role: role})
 	})
@@ -167,26 +170,49 @@ func createUser(t *db.Tx, u domain.User, places ...domain.Membership) error {
 		}
 		return err
 	}
-	role := domain.RoleAdmin // of a platform administrator
 	for _, m := range places {
-		role, m.UserID = m.Role, u.ID
+		m.UserID = u.ID
 		if err := t.Gorm.Create(toMembershipRow(m)).Error; err != nil {
 			return err
 		}
 	}
-	auditMember(t, &u, "", role)
-	return nil
+	return auditAccount(t, &u, places)
 }
 
-// auditMember tells the audit log of an account and its role. Empty roles are none.
-func auditMember(t *db.Tx, u *domain.User, before, after domain.Role) {
-	facts := func(r domain.Role) string {
-		if r == "" {
-			return ""
-		}
-		return fmt.Sprintf(`{"role":%q}`, r)
+// auditAccount tells the audit log of a new account. The entry of the operation has all its
+// memberships, unless it is about one of their tenants. Each other tenant has an entry with its
+// own.
+func auditAccount(t *db.Tx, u *domain.User, places []domain.Membership) error {
+	if domain.AuditOf(t.Ctx) == nil {
+		return nil
 	}
-	t.Audited(domain.AuditObject{Kind: "user", ID: u.ID.String(), Name: u.Username, Before: facts(before), After: facts(after)})
+	o := domain.AuditObject{Kind: "user", ID: u.ID.String(), Name: u.Username}
+	if len(places) == 1 && !u.PlatformAdmin && places[0].TenantID == domain.AuditOf(t.Ctx).Entry().Tenant {
+		o.After = domain.AuditedRole(places[0].Role, places[0].Scope)
+		t.Audited(o)
+		return nil
+	}
+	names := map[int64]string{}
+	if len(places) > 0 {
+		var err error
+		ids := domain.Collect(places, func(m *domain.Membership) domain.TenantID { return m.TenantID })
+		if names, err = db.Pairs[int64, string](t.Ctx, t.Conn, "SELECT id, name FROM tenants WHERE id IN ("+db.IDList(ids)+")"); err != nil {
+			return err
+		}
+	}
+	members := make([]db.Facts, len(places))
+	for i, m := range places {
+		members[i] = db.Facts{"tenant": names[int64(m.TenantID)], "role": m.Role}
+		if len(m.Scope.Executors) > 0 {
+			members[i]["executors"] = m.Scope.Executors
+		}
+	}
+	t.AuditedChange(o, nil, db.Facts{"platformAdmin": u.PlatformAdmin, "memberships": members})
+	for _, m := range places {
+		o.After = domain.AuditedRole(m.Role, m.Scope)
+		t.AuditedElsewhere(m.TenantID, o)
+	}
+	return nil
 }
 
 func (s *Accounts) FindUser(ctx context.Context, id domain.UserID) (domain.User, error) {

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -334,7 +335,7 @@ func (s *Tokens) RevokeJoinToken(ctx context.Context, tenant domain.TenantID, id
 // auditJoinToken tells the audit log of a join token that is made or revoked.
 func auditJoinToken(t *db.Tx, before, after *joinTokenRow) {
 	db.AuditedRow(t, before, after, func(r *joinTokenRow) domain.AuditObject {
-		return domain.AuditObject{ID: number(r.ID).String(), Name: "of executor " + domain.ExecutorID(r.ExecutorID).String()}
+		return domain.AuditObject{ID: number(r.ID).String(), Name: cmp.Or(r.Name, "of executor "+domain.ExecutorID(r.ExecutorID).String())}
 	}, func(r *joinTokenRow) db.Facts {
 		return db.Facts{"executor": domain.ExecutorID(r.ExecutorID), "name": r.Name, "expiresAt": instant(r.ExpiresAt), "maxUses": r.MaxUses, "noJobs": r.NoJobs}
 	})

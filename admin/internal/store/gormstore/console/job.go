@@ -192,11 +192,11 @@ func (s *shared) setLockedState(t *db.Tx, trigger *record.TriggerRow, job *recor
 		d := *declared
 		d.PausedGone, declared = false, &d
 	}
-	spec, err := s.specs.OfJob(t, job)
+	revision, err := s.specs.RevisionOf(t, job)
 	if err != nil {
 		return view, err
 	}
-	next := domain.Never
+	spec, next := revision.Spec, domain.Never
 	switch {
 	case p.State == domain.JobEnabled && domain.JobState(job.State) == domain.JobEnabled:
 		next = db.Instant(trigger.NextFireAt) // nothing changes but the note
@@ -247,7 +247,7 @@ func (s *shared) setLockedState(t *db.Tx, trigger *record.TriggerRow, job *recor
 			}
 		}
 	}
-	return store.JobView{Job: job.Job(spec), NextFireAt: next}, saveJob(t, job, next)
+	return store.JobView{Job: job.Job(spec), Written: store.Authorship{At: revision.At, By: revision.By}, NextFireAt: next}, saveJob(t, job, next)
 }
 
 // unlinkDeleted ends what hangs on a job that is deleted.

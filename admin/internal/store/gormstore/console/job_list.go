@@ -209,7 +209,7 @@ func (s *shared) jobViews(ctx context.Context, q db.Querier, rows []record.JobRo
 			spec = r.Unreadable(s.specs.Why(keys[i]))
 		}
 		views[i] = store.JobView{
-			Job: r.Job(spec), ExecutorName: names[r.ExecutorID], NextFireAt: db.Instant(next[r.ID]), AwaitsRun: awaits[r.ID], Recent: newest[r.ID],
+			Job: r.Job(spec), Written: store.Authorship{At: specs[keys[i]].At, By: specs[keys[i]].By}, ExecutorName: names[r.ExecutorID], NextFireAt: db.Instant(next[r.ID]), AwaitsRun: awaits[r.ID], Recent: newest[r.ID],
 			Waiting: piles[r.ID].waiting, PilesUp: piles[r.ID].up,
 		}
 		if len(views[i].Recent) > 0 {

@@ -63,13 +63,15 @@ func (s *Jobs) FindJobsByID(ctx context.Context, tenant domain.TenantID, ids []d
 // jobText is a row with the text of its revision.
 type jobText struct {
 	record.JobRow
-	Text string `gorm:"column:text"`
+	Text      string `gorm:"column:text"`
+	WrittenAt int64  `gorm:"column:written_at"`
+	WrittenBy string `gorm:"column:written_by"`
 }
 
 // ListWholeJobs implements store.Jobs. It reads along ix_jobs_name, and no days of calendars.
 func (s *Jobs) ListWholeJobs(ctx context.Context, p store.ListWholeJobsParams) (views []store.JobView, more bool, err error) {
 	err = s.Look(ctx, "list whole jobs", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
-		g = within(g.Table("jobs AS j").Select("j.*, r.spec AS text"), "j.executor_id", p.Within).
+		g = within(g.Table("jobs AS j").Select("j.*, r.spec AS text, r.created_at AS written_at, r.created_by AS written_by"), "j.executor_id", p.Within).
 			Joins("JOIN job_revisions AS r ON r.job_id = j.id AND r.revision = j.revision").
 			Where("j.tenant_id = ? AND j.name > ? AND j.kind = ? AND j.state <> ?", int64(p.Tenant), p.After, int64(domain.JobPlain), int64(domain.JobDeleted))
 		if !p.Declared {
@@ -86,12 +88,12 @@ func (s *Jobs) ListWholeJobs(ctx context.Context, p store.ListWholeJobsParams) (
 			if err != nil {
 				spec = rows[i].Unreadable(err)
 			}
-			specs[i] = record.CachedSpec{Tenant: p.Tenant, Spec: spec}
+			specs[i] = record.CachedSpec{Tenant: p.Tenant, Spec: spec, At: db.Instant(found[i].WrittenAt), By: found[i].WrittenBy}
 		}
 		if err := record.CalendarFiller(true)(ctx, q, specs); err != nil {
 			return err
 		}
-		views, err = s.wholeViews(ctx, q, rows, func(i int) *domain.JobSpec { return specs[i].Spec })
+		views, err = s.wholeViews(ctx, q, rows, func(i int) record.CachedSpec { return specs[i] })
 		more = cut
 		return err
 	})
@@ -107,16 +109,16 @@ func (s *shared) loadedViews(ctx context.Context, q db.Querier, rows []record.Jo
 	if err != nil {
 		return nil, err
 	}
-	return s.wholeViews(ctx, q, rows, func(i int) *domain.JobSpec {
-		if spec := specs[keys[i]].Spec; spec != nil {
-			return spec
+	return s.wholeViews(ctx, q, rows, func(i int) record.CachedSpec {
+		if revision := specs[keys[i]]; revision.Spec != nil {
+			return revision
 		}
-		return rows[i].Unreadable(s.specs.Why(keys[i]))
+		return record.CachedSpec{Spec: rows[i].Unreadable(s.specs.Why(keys[i]))}
 	})
 }
 
 // wholeViews adds to jobs their specs, executors and next fire times.
-func (s *shared) wholeViews(ctx context.Context, q db.Querier, rows []record.JobRow, spec func(int) *domain.JobSpec) ([]store.JobView, error) {
+func (s *shared) wholeViews(ctx context.Context, q db.Querier, rows []record.JobRow, revision func(int) record.CachedSpec) ([]store.JobView, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -131,8 +133,8 @@ func (s *shared) wholeViews(ctx context.Context, q db.Querier, rows []record.Job
 	}
 	views := make([]store.JobView, len(rows))
 	for i := range rows {
-		r := &rows[i]
-		views[i] = store.JobView{Job: r.Job(spec(i)), ExecutorName: executors[r.ExecutorID], NextFireAt: db.Instant(next[r.ID])}
+		r, of := &rows[i], revision(i)
+		views[i] = store.JobView{Job: r.Job(of.Spec), Written: store.Authorship{At: of.At, By: of.By}, ExecutorName: executors[r.ExecutorID], NextFireAt: db.Instant(next[r.ID])}
 	}
 	return views, nil
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// AuditRow is a row of audit_log. The add-on that chains the rows sets Seq and Hash.
+// AuditRow is a row of audit_log. Hash is the mark of the writing node until the row has a
+// place in the chain. The add-on that chains the rows sets Seq and replaces Hash.
 type AuditRow struct {
 	TenantID   int64  `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
 	ID         int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
@@ -52,6 +53,20 @@ func (t *Tx) Audited(o domain.AuditObject) {
 	}
 }
 
+// AuditedElsewhere adds an entry to the log of another tenant than that of the transaction's
+// entry: an account is a thing of the cluster, and its memberships are of tenants. A context
+// without a pending entry records nothing.
+func (t *Tx) AuditedElsewhere(tenant domain.TenantID, o domain.AuditObject) {
+	pending := domain.AuditOf(t.Ctx)
+	if pending == nil {
+		return
+	}
+	if e := pending.Of(o); e.Tenant != tenant {
+		e.Tenant = tenant
+		t.audited = append(t.audited, e)
+	}
+}
+
 // Facts are what the audit log says of an object, by the names of the API, without secrets.
 // nil: the object is not there.
 type Facts map[string]any
@@ -88,30 +103,39 @@ func AuditedRow[R any](t *Tx, before, after *R, object func(*R) domain.AuditObje
 	t.AuditedChange(object(one), side(before), side(after))
 }
 
-// InsertAudit writes entries. A second one with the same id changes nothing.
+// SetAuditMark sets the keyed hash that marks entries from now on. Safe for concurrent use.
+func (s *DB) SetAuditMark(hash func(message []byte) string) { s.auditMark.Store(&hash) }
+
+// InsertAudit writes entries with their marks. A second one with the same id changes nothing.
 func (t *Tx) InsertAudit(entries ...domain.AuditEntry) error {
-	rows := domain.Collect(entries, auditRow)
+	rows := domain.Collect(entries, t.DB.auditRow)
 	if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&rows).Error; err != nil {
 		return fmt.Errorf("insert audit entries: %w", err)
 	}
 	return nil
 }
 
-func auditRow(entry *domain.AuditEntry) AuditRow {
-	e := entry.Bounded()
+func (s *DB) auditRow(entry *domain.AuditEntry) AuditRow {
+	e, mark := entry.Bounded(), ""
+	if hash := s.auditMark.Load(); hash != nil {
+		mark = (*hash)(e.MarkMessage())
+	}
 	return AuditRow{
 		TenantID: int64(e.Tenant), ID: e.ID, Actor: e.Actor, UserID: int64(e.User), KeyID: e.Key, Operation: e.Operation, Outcome: e.Outcome,
 		Code: string(e.Code), Kind: e.Kind, ObjectID: e.AuditObject.ID, ObjectName: e.Name, BeforeText: e.Before, AfterText: e.After,
-		Address: e.Address, RequestID: e.Request,
+		Address: e.Address, RequestID: e.Request, Hash: mark,
 	}
 }
 
 // writeAudit stores the pending entry of the transaction's context. stored, which may be nil,
 // is to be called with the outcome of the commit.
 func (t *Tx) writeAudit() (stored func(error), err error) {
+	if err := t.writeAudited(); err != nil {
+		return nil, err
+	}
 	pending := domain.AuditOf(t.Ctx)
 	if pending.IsEach() {
-		return nil, t.writeAudited()
+		return nil, nil
 	}
 	entry, waits, err := pending.Waiting(t.DB.NewID)
 	if err != nil || !waits {
@@ -124,7 +148,18 @@ func (t *Tx) writeAudit() (stored func(error), err error) {
 	}, t.InsertAudit(entry)
 }
 
-// writeAudited stores an entry for each object that the transaction has changed.
+// Records reports whether the database has an audit log of changes.
+func (s *DB) Records() bool { return s.auditMark.Load() != nil }
+
+// RecordEach adds entries, whose ids are set at the commit, to the transaction. They belong to
+// an operation that has ended long before, such as the bulk operation of an item.
+func (t *Tx) RecordEach(entries ...domain.AuditEntry) {
+	if t.DB.Records() {
+		t.audited = append(t.audited, entries...)
+	}
+}
+
+// writeAudited stores the entries that are beside the pending one.
 func (t *Tx) writeAudited() (err error) {
 	if len(t.audited) == 0 {
 		return nil

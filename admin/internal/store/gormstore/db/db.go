@@ -62,7 +62,8 @@ type DB struct {
 	Unread       domain.Topic // topics of the outbox without a reader
 	Tables       []OwnedTable // of add-ons
 
-	idSource atomic.Pointer[func() int64]
+	idSource  atomic.Pointer[func() int64]
+	auditMark atomic.Pointer[func(message []byte) string] // nil: entries of the audit log have no mark
 }
 
 // createBatch is how many rows one statement inserts: a list may be as long as a tenant

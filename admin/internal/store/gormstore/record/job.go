@@ -150,15 +150,21 @@ func (r *JobRow) Job(spec *domain.JobSpec) domain.Job {
 
 // OfJob reads the settings of a job in its present revision.
 func (c *SpecCache) OfJob(t *db.Tx, job *JobRow) (*domain.JobSpec, error) {
+	revision, err := c.RevisionOf(t, job)
+	return revision.Spec, err
+}
+
+// RevisionOf is OfJob with the author. A revision that cannot be read has none.
+func (c *SpecCache) RevisionOf(t *db.Tx, job *JobRow) (CachedSpec, error) {
 	key := RevisionKey{domain.JobID(job.ID), job.Revision}
 	specs, err := c.Load(t.Ctx, t.Conn, []RevisionKey{key})
 	if err != nil {
-		return nil, err
+		return CachedSpec{}, err
 	}
 	if specs[key].Spec == nil {
-		return job.Unreadable(c.Why(key)), nil
+		return CachedSpec{Spec: job.Unreadable(c.Why(key))}, nil
 	}
-	return specs[key].Spec, nil
+	return specs[key], nil
 }
 
 // Unreadable stands for a revision that cannot be read, so that the job can be

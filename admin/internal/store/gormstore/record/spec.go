@@ -228,6 +228,9 @@ type SpecCache struct {
 type CachedSpec struct {
 	Tenant domain.TenantID
 	Spec   *domain.JobSpec
+	// At and By are of the write of the revision. They are set by Load, LoadLight and OfJob.
+	At time.Time
+	By string
 }
 
 // Limit is how many runs may hold the job's slot; 0 = any number, or no such
@@ -306,7 +309,7 @@ func (c *SpecCache) fetch(ctx context.Context, q db.Querier, keys []RevisionKey,
 	if light {
 		text, cache = lightSpec, c.light
 	}
-	b.WriteString("SELECT job_id, revision, tenant_id, " + text + " FROM job_revisions WHERE ")
+	b.WriteString("SELECT job_id, revision, tenant_id, created_at, created_by, " + text + " FROM job_revisions WHERE ")
 	for i, k := range keys {
 		if i > 0 {
 			b.WriteString(" OR ")
@@ -317,10 +320,12 @@ func (c *SpecCache) fetch(ctx context.Context, q db.Querier, keys []RevisionKey,
 	err := db.Query(ctx, q, func(rows *sql.Rows) error {
 		var k RevisionKey
 		var s CachedSpec
+		var at int64
 		var text sql.RawBytes
-		if err := rows.Scan(&k.Job, &k.Revision, &s.Tenant, &text); err != nil {
+		if err := rows.Scan(&k.Job, &k.Revision, &s.Tenant, &at, &s.By, &text); err != nil {
 			return err
 		}
+		s.At = db.Instant(at)
 		var err error
 		if s.Spec, err = DecodeSpec(text); err != nil {
 			c.broken.Add(k, err)
