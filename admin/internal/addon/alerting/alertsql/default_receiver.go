@@ -39,18 +39,19 @@ func (s *Alerts) CreateDefaultReceiver(ctx context.Context, c noun.AlertChannel,
 		if err != nil {
 			return false, err
 		}
+		channel := c.ID
 		switch {
 		case len(same) > 0:
-			c.ID = domain.ChannelID(same[0])
+			channel = domain.ChannelID(same[0])
 		case len(c.Spec.Emails) == 0:
 			return false, nil
 		default:
-			row := resource.Row{Meta: resource.Meta{ID: int64(c.ID), Tenant: c.TenantID, Name: c.Spec.Name, Version: 1, CreatedBy: by, UpdatedBy: by}, Spec: spec}
+			row := resource.Row{Meta: resource.Meta{ID: int64(channel), Tenant: c.TenantID, Name: c.Spec.Name, Version: 1, CreatedBy: by, UpdatedBy: by}, Spec: spec}
 			if _, err := Channels(s.DB).Insert(t, row, db.Millis(now)); err != nil {
 				return false, err
 			}
 		}
-		text, err := encodeSettings(&noun.AlertSettings{DefaultChannels: []domain.ChannelID{c.ID}})
+		text, err := encodeSettings(&noun.AlertSettings{DefaultChannels: []domain.ChannelID{channel}})
 		if err != nil {
 			return false, err
 		}
