@@ -167,25 +167,37 @@ var (
 
 func (k Kind) apply(a *cli.App) *cobra.Command {
 	var file string
+	var from cli.Source
 	files := make([]string, len(k.Secrets))
 	cmd := &cobra.Command{
 		Use: "apply -f FILE", Short: "Create a " + k.Noun + " from a file, or replace the one of that name", Args: cobra.NoArgs,
-		Long:    "Creates the " + k.Noun + " of a file, or replaces the one of that name, without a question. The fields are\nthose that \"get -o yaml\" writes. carillon apply writes documents of several kinds, and shows what it\nchanges first.",
+		Long:    "Creates the " + k.Noun + " of a file, or replaces the one of that name, without a question. The fields are\nthose that \"get -o yaml\" writes, and ${{ env:NAME }} and ${{ file:PATH }} stand for values. carillon apply\nwrites documents of several kinds, and shows what it changes first.",
 		Example: "  carillon " + k.command() + " apply -f " + k.Noun + ".yaml",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			if file == "" {
 				return cli.Usagef("name the %s's file with -f (- is standard input)", k.Noun)
 			}
-			body, err := a.ReadObject(file, k.Noun, fields, readOnly)
+			from.Files = []string{file}
+			list, err := from.Read(cmd.Context(), a, s, k.Path)
+			if err != nil {
+				return err
+			}
+			body, err := cli.OneObject(list, k.Noun, fields, readOnly)
 			if err != nil {
 				return err
 			}
 			if err := k.secrets(a, body, files); err != nil {
 				return err
 			}
-			return k.Apply(cmd.Context(), a, s, body)
+			return cli.Named(k.Apply(cmd.Context(), a, s, body), func(location string) (int, *cli.Placed, string) {
+				if path, is := strings.CutPrefix(location, "body."); is {
+					return 0, &list[0], path
+				}
+				return 0, nil, ""
+			})
 		}),
 	}
+	from.ValuesFlag(cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the "+k.Noun+"; - is standard input")
 	for i, secret := range k.Secrets {
 		cmd.Flags().StringVar(&files[i], secret.Flag, "", secret.Usage)
