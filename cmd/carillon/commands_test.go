@@ -73,7 +73,7 @@ func TestMessagesNameCommandsThatExist(t *testing.T) {
 					if next := strings.Fields(line)[1]; !slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == next }) {
 						continue // it is no command line
 					}
-					if line == "carillon generate -check" || strings.HasSuffix(line, "script signing key") {
+					if strings.HasPrefix(line, "carillon generate -check") || strings.HasSuffix(line, "script signing key") {
 						continue // it reads its flags itself, and the name of a key
 					}
 					named++
