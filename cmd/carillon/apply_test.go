@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,6 +75,12 @@ func TestDocumentsGoFromServerToServer(t *testing.T) {
 	exported := staging.run("export", "Calendar", "Job")
 	require.Equal(t, 0, exported.code, exported.stderr)
 	require.Contains(t, exported.stdout, "12345678901234567890")
+	asJSON := staging.run("export", "Calendar", "Job", "-o", "json")
+	require.True(t, json.Valid([]byte(asJSON.stdout)), asJSON.stdout)
+	require.Equal(t, 0, staging.pipe(asJSON.stdout, "plan", "-f", "-").code)
+	r = staging.run("job", "set-owner", "", "close-day", "--yes")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "take the owner away with --clear")
 	r = staging.pipe(exported.stdout, "plan", "-f", "-")
 	require.Equal(t, 0, r.code, r.stdout+r.stderr)
 

@@ -8067,7 +8067,7 @@ export interface components {
              * @description Stable name of the warning
              * @enum {string}
              */
-            code: "no_instance" | "many_fires" | "takes_over" | "never_fires" | "invites" | "other_set";
+            code: "no_instance" | "many_fires" | "takes_over" | "never_fires" | "invites";
             /** @description The same for people */
             text: string;
         };
