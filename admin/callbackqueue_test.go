@@ -43,7 +43,7 @@ func TestCallbackQueue(t *testing.T) {
 			n.do(http.MethodGet, "/api/v1/connections", nil, &connections, 200)
 			var refused struct{ Detail string }
 			n.do(http.MethodDelete, "/api/v1/connections/"+connections.Items[0].ID, nil, &refused, 409)
-			require.Contains(t, refused.Detail, `is used by the jobs "ship"`)
+			require.Contains(t, refused.Detail, `is used by the job "ship"`)
 			var page struct{ Items []struct{ Spec fields } }
 			n.do(http.MethodGet, "/api/v1/job-documents", nil, &page, 200)
 			require.Equal(t, "orders", page.Items[0].Spec["onSuccess"].(fields)["connection"].(fields)["name"])

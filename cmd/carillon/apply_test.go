@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,6 +75,12 @@ func TestDocumentsGoFromServerToServer(t *testing.T) {
 	exported := staging.run("export", "Calendar", "Job")
 	require.Equal(t, 0, exported.code, exported.stderr)
 	require.Contains(t, exported.stdout, "12345678901234567890")
+	asJSON := staging.run("export", "Calendar", "Job", "-o", "json")
+	require.True(t, json.Valid([]byte(asJSON.stdout)), asJSON.stdout)
+	require.Equal(t, 0, staging.pipe(asJSON.stdout, "plan", "-f", "-").code)
+	r = staging.run("job", "set-owner", "", "close-day", "--yes")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "take the owner away with --clear")
 	r = staging.pipe(exported.stdout, "plan", "-f", "-")
 	require.Equal(t, 0, r.code, r.stdout+r.stderr)
 
@@ -112,6 +119,9 @@ func TestDocumentsGoFromServerToServer(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, r.stderr, "-1 ")
 
+	r = staging.pipe("kind: Executor\nname: shop\n", "delete", "-f", "-", "--dry-run")
+	require.Equal(t, 1, r.code, r.stderr)
+	require.Contains(t, r.stderr, "not written: the executor \"shop\" has 2 jobs; delete or stop them first, or take them along: carillon executor delete shop --jobs --instances")
 	require.Equal(t, 2, staging.run("delete", "-f", shop, "--values", values).code)
 	r = staging.run("delete", "-f", shop, "--values", values, "--yes")
 	require.Equal(t, 0, r.code, r.stderr)
@@ -148,6 +158,11 @@ spec: {role: operator, executors: [mill]}
 	require.Equal(t, 1, r.code, r.stderr)
 	require.Contains(t, r.stderr, "+ Tenant acme")
 	require.Contains(t, r.stderr, "3 documents are planned when the tenant is there.")
+	require.NotContains(t, r.stderr, "script policy")
+	r = first.pipe(text+"---\nkind: Script\nname: sweep\ntenant: acme\nspec: {language: shell, content: \"true\"}\n", "plan", "-f", "-")
+	require.Equal(t, 1, r.code, r.stderr)
+	require.Contains(t, r.stderr, "warning: 1 documents of the tenant acme are scripts or run one.")
+	require.Contains(t, r.stderr, "carillon script policy --languages shell")
 	r = first.run("apply", "-f", path, "--dry-run")
 	require.Equal(t, 0, r.code, r.stderr)
 	r = first.run("apply", "-f", path, "--yes")

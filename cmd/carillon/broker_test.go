@@ -100,6 +100,26 @@ func TestConnectionApply(t *testing.T) {
 	require.Equal(t, 2, term.run("connection", "apply").code, "no file")
 }
 
+// A document of one kind is read as carillon apply reads it: ${{ }} stands for values.
+func TestConnectionApplyFillsValues(t *testing.T) {
+	server := newFakeServer(t)
+	term := newTerminal(t, "CARILLON_URL="+server.url, "CARILLON_API_KEY=ck_good", "MQ_PASSWORD=pass word")
+	const spec = "name: other\nspec:\n  broker: nats\n  addresses: [\"${{ %s }}\"]\nsecrets:\n  password: ${{ %s }}\n"
+	values := filepath.Join(t.TempDir(), "values.yaml")
+	require.NoError(t, os.WriteFile(values, []byte("address: nats.example:4222\n"), 0o600))
+	r := term.pipe(fmt.Sprintf(spec, "address", "env:MQ_PASSWORD"), "connection", "apply", "-f", "-", "--values", values)
+	require.Equal(t, 0, r.code, r.stderr)
+	sent := server.lastBody("POST /connections")
+	require.Equal(t, map[string]any{"password": "pass word"}, sent["secrets"])
+	require.Equal(t, []any{"nats.example:4222"}, sent["spec"].(map[string]any)["addresses"])
+
+	r = term.pipe(fmt.Sprintf(spec, "address", "env:MQ_PASSWROD"), "connection", "apply", "-f", "-")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "standard input:4 other: spec.addresses[0]: ${{ address }} has no value: add it to the file of --values")
+	require.Contains(t, r.stderr, "standard input:6 other: secrets.password: ${{ env:MQ_PASSWROD }}: the variable is not set")
+	require.Equal(t, sent, server.lastBody("POST /connections"), "nothing was sent")
+}
+
 func TestConnectionTestAndDelete(t *testing.T) {
 	server := newFakeServer(t)
 	term := keyed(t, server)

@@ -43,7 +43,7 @@ func (s *fakeServer) calendarRoutes(mux *http.ServeMux) {
 			refuse(w, 404, "not_found", "there is no calendar "+r.PathValue("id"))
 			return
 		}
-		fmt.Fprint(w, calendar("cn-holidays"))
+		fmt.Fprint(w, strings.TrimSuffix(calendar("cn-holidays"), "}")+`,"usedBy":{"count":25,"more":false,"first":[{"kind":"Job","id":"1","name":"close-day"}]}}`)
 	})
 	s.route(mux, "POST /calendars", func(w http.ResponseWriter, _ *http.Request, body map[string]any) {
 		if checked(w, body) {
@@ -89,7 +89,12 @@ func (s *fakeServer) calendarRoutes(mux *http.ServeMux) {
 // A deleted calendar is listed, found by its name and brought back.
 func TestCalendarRestore(t *testing.T) {
 	term := keyed(t, newFakeServer(t))
-	r := term.run("calendar", "list", "--deleted")
+	r := term.run("calendar", "get", "cn-holidays")
+	require.Contains(t, r.stderr, "Used by Job close-day, and 24 others.")
+	r = term.run("calendar", "restore", "gone")
+	require.Equal(t, 3, r.code)
+	require.Contains(t, r.stderr, "there is no deleted calendar \"gone\"; did you mean old?")
+	r = term.run("calendar", "list", "--deleted")
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, spaced(r.stdout), "7 old 3")
 	require.Contains(t, r.stdout, "ann")

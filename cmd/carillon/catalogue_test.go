@@ -10,6 +10,9 @@ import (
 
 // catalogueRoutes know one handler and one proposal.
 func (s *fakeServer) catalogueRoutes(mux *http.ServeMux) {
+	s.route(mux, "GET /kinds", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"items":[{"name":"Connection","path":"connections","apiVersion":"carillon/v1","brief":false,"literal":[]},{"name":"Script","path":"scripts","apiVersion":"carillon/v1","brief":true,"literal":["spec.content"]}],"nextCursor":null}`)
+	})
 	s.route(mux, "GET /executors/{id}/handlers", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		fmt.Fprint(w, `{"items":[{"name":"close-day","description":"Closes the day","inputSchema":{"type":"object"},"outputSchema":null,"idempotent":true,
 			"instancesOnline":0,"firstSeenAt":"2026-11-01T00:00:00.000Z","lastSeenAt":"2026-11-02T00:00:00.000Z","versions":[

@@ -1,8 +1,14 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,6 +45,48 @@ func TestPagesOfOperatorsCiteCommandsThatExist(t *testing.T) {
 	} {
 		require.Equal(t, problem, cites(root, line), line)
 	}
+}
+
+// hinted is a command line in a text of the program.
+var hinted = regexp.MustCompile(`carillon [a-z][a-z-]*(?: (?:[A-Za-z0-9=.%_-]+|'[^']*'))*`)
+
+// Each command that a message of the program names exists, with its flags. Names that are put
+// together are tested where they are.
+func TestMessagesNameCommandsThatExist(t *testing.T) {
+	root := newRoot()
+	named := 0
+	for _, folder := range []string{"..", "../../admin", "../../internal", "../../executor-sdk"} {
+		require.NoError(t, filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				text, is := n.(*ast.BasicLit)
+				if !is || text.Kind != token.STRING {
+					return true
+				}
+				for _, line := range hinted.FindAllString(text.Value, -1) {
+					if next := strings.Fields(line)[1]; !slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == next }) {
+						continue // it is no command line
+					}
+					if strings.HasPrefix(line, "carillon generate -check") || strings.HasSuffix(line, "script signing key") {
+						continue // it reads its flags itself, and the name of a key
+					}
+					named++
+					if problem := cites(root, line); problem != "" {
+						t.Errorf("%s: %s: %s", path, line, problem)
+					}
+				}
+				return true
+			})
+			return nil
+		}))
+	}
+	require.Greater(t, named, 100)
 }
 
 var (

@@ -133,7 +133,8 @@ type AlertChannel struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 
 	// UpdatedBy Author of the last edit
-	UpdatedBy string `json:"updatedBy"`
+	UpdatedBy string         `json:"updatedBy"`
+	UsedBy    *DocumentUsers `json:"usedBy,omitempty"`
 
 	// Version Version of the document, from 1. Each edit adds one
 	Version int64 `json:"version"`
@@ -232,7 +233,8 @@ type AlertChannelWrite struct {
 	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
 
 	// UpdatedBy Ignored, so that an answer can be written
-	UpdatedBy string `json:"updatedBy,omitempty"`
+	UpdatedBy string         `json:"updatedBy,omitempty"`
+	UsedBy    *DocumentUsers `json:"usedBy,omitempty"`
 
 	// Version Ignored, so that an answer can be written
 	Version int64 `json:"version,omitempty"`
@@ -320,7 +322,8 @@ type AlertRule struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 
 	// UpdatedBy Author of the last edit
-	UpdatedBy string `json:"updatedBy"`
+	UpdatedBy string         `json:"updatedBy"`
+	UsedBy    *DocumentUsers `json:"usedBy,omitempty"`
 
 	// Version Version of the document, from 1. Each edit adds one
 	Version int64 `json:"version"`
@@ -390,7 +393,8 @@ type AlertRuleWrite struct {
 	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
 
 	// UpdatedBy Ignored, so that an answer can be written
-	UpdatedBy string `json:"updatedBy,omitempty"`
+	UpdatedBy string         `json:"updatedBy,omitempty"`
+	UsedBy    *DocumentUsers `json:"usedBy,omitempty"`
 
 	// Version Ignored, so that an answer can be written
 	Version int64 `json:"version,omitempty"`
@@ -946,7 +950,8 @@ type Calendar struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 
 	// UpdatedBy Author of the last edit
-	UpdatedBy string `json:"updatedBy"`
+	UpdatedBy string         `json:"updatedBy"`
+	UsedBy    *DocumentUsers `json:"usedBy,omitempty"`
 
 	// Version Version of the document, from 1. Each edit adds one
 	Version int64 `json:"version"`
@@ -1059,7 +1064,8 @@ type CalendarWrite struct {
 	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
 
 	// UpdatedBy Ignored, so that an answer can be written
-	UpdatedBy string `json:"updatedBy,omitempty"`
+	UpdatedBy string         `json:"updatedBy,omitempty"`
+	UsedBy    *DocumentUsers `json:"usedBy,omitempty"`
 
 	// Version Ignored, so that an answer can be written
 	Version int64 `json:"version,omitempty"`
@@ -1627,7 +1633,8 @@ type Connection struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 
 	// UpdatedBy Author of the last edit
-	UpdatedBy string `json:"updatedBy"`
+	UpdatedBy string         `json:"updatedBy"`
+	UsedBy    *DocumentUsers `json:"usedBy,omitempty"`
 
 	// Version Version of the document, from 1. Each edit adds one
 	Version int64 `json:"version"`
@@ -1735,7 +1742,8 @@ type ConnectionWrite struct {
 	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
 
 	// UpdatedBy Ignored, so that an answer can be written
-	UpdatedBy string `json:"updatedBy,omitempty"`
+	UpdatedBy string         `json:"updatedBy,omitempty"`
+	UsedBy    *DocumentUsers `json:"usedBy,omitempty"`
 
 	// Version Ignored, so that an answer can be written
 	Version int64 `json:"version,omitempty"`
@@ -2128,6 +2136,30 @@ type DocumentKind struct {
 
 	// Path Last segment of the address of its list
 	Path string `json:"path"`
+}
+
+// DocumentUser defines model for DocumentUser.
+type DocumentUser struct {
+	// ID Its id, a decimal string
+	ID string `json:"id"`
+
+	// Kind Kind of the document, such as Job
+	Kind string `json:"kind"`
+
+	// Name Its name
+	Name string `json:"name"`
+}
+
+// DocumentUsers defines model for DocumentUsers.
+type DocumentUsers struct {
+	// Count Number of jobs and documents that refer to this one, at most 1000
+	Count int64 `json:"count"`
+
+	// First The first of them by kind and name, at most 20
+	First []DocumentUser `json:"first"`
+
+	// More There are more than that
+	More bool `json:"more"`
 }
 
 // Exclusion defines model for Exclusion.
@@ -5308,7 +5340,8 @@ type Script struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 
 	// UpdatedBy Author of the last edit
-	UpdatedBy string `json:"updatedBy"`
+	UpdatedBy string         `json:"updatedBy"`
+	UsedBy    *DocumentUsers `json:"usedBy,omitempty"`
 
 	// Version Version of the document, from 1. Each edit adds one
 	Version int64 `json:"version"`
@@ -5475,7 +5508,8 @@ type ScriptWrite struct {
 	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
 
 	// UpdatedBy Ignored, so that an answer can be written
-	UpdatedBy string `json:"updatedBy,omitempty"`
+	UpdatedBy string         `json:"updatedBy,omitempty"`
+	UsedBy    *DocumentUsers `json:"usedBy,omitempty"`
 
 	// Version Ignored, so that an answer can be written
 	Version int64 `json:"version,omitempty"`
@@ -7329,7 +7363,7 @@ func (c *Client) DeleteAlertChannel(ctx context.Context, id string, edits ...Edi
 }
 
 // GetAlertChannel asks GET /api/v1/alert-channels/{id}: One alert channel.
-// The ETag is the version, for update-alert-channel.
+// With the jobs and documents that refer to it. The ETag is the version, for update-alert-channel.
 func (c *Client) GetAlertChannel(ctx context.Context, id string, edits ...Edit) (Doc[AlertChannel], error) {
 	r := newRequest("GET", "/api/v1/alert-channels/{id}", id)
 	return ask[AlertChannel](ctx, c, r, edits)
@@ -7425,7 +7459,7 @@ func (c *Client) DeleteAlertRule(ctx context.Context, id string, edits ...Edit) 
 }
 
 // GetAlertRule asks GET /api/v1/alert-rules/{id}: One alert rule.
-// The ETag is the version, for update-alert-rule.
+// With the jobs and documents that refer to it. The ETag is the version, for update-alert-rule.
 func (c *Client) GetAlertRule(ctx context.Context, id string, edits ...Edit) (Doc[AlertRule], error) {
 	r := newRequest("GET", "/api/v1/alert-rules/{id}", id)
 	return ask[AlertRule](ctx, c, r, edits)
@@ -7681,7 +7715,7 @@ func (c *Client) DeleteCalendar(ctx context.Context, id string, edits ...Edit) (
 }
 
 // GetCalendar asks GET /api/v1/calendars/{id}: One calendar.
-// The ETag is the version, for update-calendar.
+// With the jobs and documents that refer to it. The ETag is the version, for update-calendar.
 func (c *Client) GetCalendar(ctx context.Context, id string, edits ...Edit) (Doc[Calendar], error) {
 	r := newRequest("GET", "/api/v1/calendars/{id}", id)
 	return ask[Calendar](ctx, c, r, edits)
@@ -7880,7 +7914,7 @@ func (c *Client) DeleteConnection(ctx context.Context, id string, edits ...Edit)
 }
 
 // GetConnection asks GET /api/v1/connections/{id}: One connection.
-// The ETag is the version, for update-connection.
+// With the jobs and documents that refer to it. The ETag is the version, for update-connection.
 func (c *Client) GetConnection(ctx context.Context, id string, edits ...Edit) (Doc[Connection], error) {
 	r := newRequest("GET", "/api/v1/connections/{id}", id)
 	return ask[Connection](ctx, c, r, edits)
@@ -8809,7 +8843,7 @@ func (c *Client) DeleteScript(ctx context.Context, id string, edits ...Edit) (Do
 }
 
 // GetScript asks GET /api/v1/scripts/{id}: One script.
-// The ETag is the version, for update-script.
+// With the jobs and documents that refer to it. The ETag is the version, for update-script.
 func (c *Client) GetScript(ctx context.Context, id string, edits ...Edit) (Doc[Script], error) {
 	r := newRequest("GET", "/api/v1/scripts/{id}", id)
 	return ask[Script](ctx, c, r, edits)

@@ -19,6 +19,7 @@ type Document struct {
 	Spec       map[string]any    `json:"spec"`
 	Secrets    map[string]string `json:"secrets,omitempty"`
 	Status     map[string]any    `json:"status,omitempty"`
+	UsedBy     *DocumentUsers    `json:"usedBy,omitempty"`
 	UpdatedAt  time.Time         `json:"updatedAt,omitzero"`
 	UpdatedBy  string            `json:"updatedBy,omitempty"`
 	CreatedAt  time.Time         `json:"createdAt,omitzero"`

@@ -1,11 +1,13 @@
 package api
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/apply"
+	"github.com/carillon-sched/carillon/admin/internal/api/document"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 )
 
@@ -62,6 +64,35 @@ func TestDocumentsArePlannedAndApplied(t *testing.T) {
 }
 
 // All mistakes of all documents are told at once, and nothing is written.
+// The plan of a deletion refuses what the deletion refuses, unless the users go along.
+func TestPlanOfADeletionLooksAtUsers(t *testing.T) {
+	w := newWorld(t)
+	w.job("acme", "nightly", w.executor("acme", "shop"))
+	doc := func(kind, name string) map[string]any {
+		return map[string]any{"kind": kind, "name": name, "spec": map[string]any{}}
+	}
+	calendar := doc("Calendar", "cn")
+	job := map[string]any{"kind": "Job", "name": "monthly", "spec": map[string]any{
+		"executor": map[string]any{"name": "shop"}, "handler": "h", "schedule": map[string]any{"kind": "cron", "expr": "0 2 * * *", "zone": "UTC", "calendars": []any{map[string]any{"name": "cn"}}},
+	}}
+	w.call("acme/editor", "POST", "/apply", map[string]any{"documents": []any{calendar, job}, "allowUnknownHandler": true}).is(200)
+	plan := func(documents ...any) []string {
+		answer := into[apply.Plan](w.call("acme/editor", "POST", "/plan", map[string]any{"documents": documents, "delete": true}).is(200))
+		var errs []string
+		for _, item := range answer.Items {
+			errs = append(errs, item.Error)
+		}
+		require.Equal(t, len(documents)-len(slices.DeleteFunc(slices.Clone(errs), func(e string) bool { return e == "" })), answer.Delete)
+		return errs
+	}
+	require.Equal(t, []string{`the executor "shop" has 2 jobs; delete or stop them first, or take them along: carillon executor delete shop --jobs --instances`}, plan(doc("Executor", "shop")))
+	require.Equal(t, []string{`the calendar "cn" is used by the job "monthly"; remove it there first`}, plan(calendar))
+	got := into[document.Answer](w.call("acme/viewer", "GET", "/calendars/cn", nil).is(200))
+	require.Equal(t, 1, got.UsedBy.Count)
+	require.Equal(t, "Job monthly", got.UsedBy.First[0].Kind+" "+got.UsedBy.First[0].Name)
+	require.ElementsMatch(t, []string{"", "", "", ""}, plan(doc("Executor", "shop"), calendar, job, doc("Job", "nightly")))
+}
+
 func TestMistakesInDocuments(t *testing.T) {
 	w := newWorld(t)
 	good := calendarDocument("good", map[string]any{})

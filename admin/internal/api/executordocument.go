@@ -28,7 +28,7 @@ type ExecutorSettings struct {
 // registerDocuments adds executors as documents. The built-in one is none: the admin nodes are
 // its instances, and a tenant gets it with its first connection or script.
 func (xs *executors) registerDocuments(server *web.Server) {
-	k := &document.Kept[ExecutorSettings]{Kind: executorDocumentKind, NewID: xs.newID, Read: xs.readDocuments, Check: checkExecutor, Write: xs.writeDocument, Remove: xs.removeDocument}
+	k := &document.Kept[ExecutorSettings]{Kind: executorDocumentKind, NewID: xs.newID, Read: xs.readDocuments, Check: checkExecutor, Write: xs.writeDocument, Removable: xs.removable, Remove: xs.removeDocument}
 	op := k.Add(server)
 	op.Tag, op.Summary = "executors", "List executors as documents"
 	op.Description = "By name, as apply-documents takes them. The built-in executor is left out."
@@ -140,6 +140,38 @@ func (xs *executors) writeDocument(ctx context.Context, id auth.Identity, meta r
 	}
 	xs.log.Info("executor applied", "tenant_id", id.Tenant, "executor", meta.Name, "version", e.Version, "by", id.Actor())
 	return e.Version, nil
+}
+
+// removable refuses the deletion of an executor that has more than the going jobs.
+func (xs *executors) removable(ctx context.Context, id auth.Identity, old *resource.Document[ExecutorSettings], going resource.Going) error {
+	use, err := xs.store.ExecutorUse(ctx, id.Tenant, domain.ExecutorID(old.ID))
+	if err != nil {
+		return err
+	}
+	var ids []domain.JobID
+	for m := range going {
+		if m.Kind == jobKind.Name {
+			ids = append(ids, domain.JobID(m.ID))
+		}
+	}
+	if use.Jobs+use.Callbacks > 0 && len(ids) > 0 {
+		jobs, err := xs.store.FindJobsByID(ctx, id.Tenant, ids)
+		if err != nil {
+			return err
+		}
+		for i := range jobs {
+			if int64(jobs[i].Executor) == old.ID {
+				use.Jobs--
+			}
+			if jobs[i].Spec.OnSuccess != (domain.FollowUp{}) || jobs[i].Spec.OnFailure != (domain.FollowUp{}) {
+				use.Callbacks--
+			}
+		}
+	}
+	if err := use.InTheWay(old.Name, false); err != nil {
+		return domain.Errorf(domain.CodeInUse, "%s: carillon executor delete %s --jobs --instances", err, old.Name)
+	}
+	return nil
 }
 
 func (xs *executors) removeDocument(ctx context.Context, id auth.Identity, old *resource.Document[ExecutorSettings]) error {

@@ -47,7 +47,7 @@ func TestExecutorDelete(t *testing.T) {
 	w.call("acme/operator", "DELETE", path, nil).problem(403, "permission_denied")
 
 	p := w.call("acme/editor", "DELETE", path, nil).problem(409, "in_use")
-	require.Equal(t, `the executor "shop" has 1 jobs, 1 pending timers and 1 instances; delete or stop them first, or take them along (jobs=delete, instances=end)`, p.Detail)
+	require.Equal(t, `the executor "shop" has 1 job, 1 job with calls, callbacks and timers of a handler, 1 pending timer, 1 connected instance; delete or stop them first, or take them along`, p.Detail)
 	require.Len(t, p.Errors, 4)
 	w.call("acme/editor", "DELETE", path+"?jobs=delete", nil).problem(409, "in_use")
 	w.call("acme/viewer", "GET", "/jobs/"+job.ID, nil).is(200)

@@ -18,6 +18,11 @@ type Store interface {
 	// Replace writes a row in place of its version row.Version, and returns the next version.
 	// CodeRevisionMismatch: the document is at another version. CodeConflict: the name is taken.
 	Replace(ctx context.Context, row Row) (Row, error)
+	// Users lists what refers to a document, by name within a kind, up to limit.
+	Users(ctx context.Context, tenant domain.TenantID, id int64, limit int) ([]User, error)
+	// Deletable is the check of Delete, after the going documents are gone. CodeConflict: the
+	// document is used.
+	Deletable(ctx context.Context, row *Row, going Going) error
 	// Delete moves a document to the deleted ones. version 0 is any. CodeConflict: it is used.
 	Delete(ctx context.Context, tenant domain.TenantID, id, version int64, by string) error
 	// Restore brings a deleted document back as a new version. CodeConflict: the name is taken.

@@ -81,6 +81,8 @@ type Draft[S any] struct {
 	Spec S
 	// Secrets are all secrets that it will have.
 	Secrets map[string]string
+	// Warnings are for a person who reads the plan.
+	Warnings []Warning
 }
 
 // Rules are what a kind asks of its documents. Each may be nil.

@@ -118,9 +118,15 @@ type documentWork struct {
 	write Write
 }
 
-// DeleteStep is the step that deletes a document at its version.
-func (d *Documents) DeleteStep(row Row) Step {
-	return Step{Action: ActionDelete, Name: row.Name, ID: row.ID, Version: row.Version, Work: documentWork{old: &row}}
+// DeleteStep is the step that deletes a document at its version, after the going documents are
+// gone. It is refused while the document is used.
+func (d *Documents) DeleteStep(ctx context.Context, row Row, going Going) (Step, error) {
+	step := Step{Action: ActionDelete, Name: row.Name, ID: row.ID, Version: row.Version, Work: documentWork{old: &row}}
+	step.Refused = d.o.Store.Deletable(ctx, &row, going)
+	if step.Refused != nil && !domain.Is(step.Refused, domain.CodeConflict) {
+		return Step{}, step.Refused
+	}
+	return step, nil
 }
 
 // Do does what a step says. CodeRevisionMismatch: the document was changed after the plan.

@@ -181,11 +181,6 @@ type DeleteExecutorParams struct {
 	EndInstances bool
 }
 
-// ExecutorUse is what an executor has: jobs of people and of code, jobs that hold the
-// calls, callbacks and timers of its handlers, pending timers, instances that have
-// not gone, and jobs of other executors whose callbacks are its handlers.
-type ExecutorUse struct{ Jobs, HandlerJobs, Timers, Instances, Callbacks int64 }
-
 type ListExecutorsParams struct {
 	Tenant domain.TenantID
 	Within domain.Reach

@@ -57,7 +57,7 @@ export interface paths {
         };
         /**
          * One alert channel
-         * @description The ETag is the version, for update-alert-channel.
+         * @description With the jobs and documents that refer to it. The ETag is the version, for update-alert-channel.
          */
         get: operations["get-alert-channel"];
         /**
@@ -249,7 +249,7 @@ export interface paths {
         };
         /**
          * One alert rule
-         * @description The ETag is the version, for update-alert-rule.
+         * @description With the jobs and documents that refer to it. The ETag is the version, for update-alert-rule.
          */
         get: operations["get-alert-rule"];
         /**
@@ -757,7 +757,7 @@ export interface paths {
         };
         /**
          * One calendar
-         * @description The ETag is the version, for update-calendar.
+         * @description With the jobs and documents that refer to it. The ETag is the version, for update-calendar.
          */
         get: operations["get-calendar"];
         /**
@@ -1177,7 +1177,7 @@ export interface paths {
         };
         /**
          * One connection
-         * @description The ETag is the version, for update-connection.
+         * @description With the jobs and documents that refer to it. The ETag is the version, for update-connection.
          */
         get: operations["get-connection"];
         /**
@@ -2965,7 +2965,7 @@ export interface paths {
         };
         /**
          * One script
-         * @description The ETag is the version, for update-script.
+         * @description With the jobs and documents that refer to it. The ETag is the version, for update-script.
          */
         get: operations["get-script"];
         /**
@@ -3642,6 +3642,8 @@ export interface components {
             updatedAt: string;
             /** @description Author of the last edit */
             updatedBy: string;
+            /** @description Jobs and documents that refer to this one. Absent in lists and in answers to writes */
+            usedBy?: components["schemas"]["DocumentUsers"];
             /**
              * Format: int64
              * @description Version of the document, from 1. Each edit adds one
@@ -3738,6 +3740,8 @@ export interface components {
             updatedAt?: string;
             /** @description Ignored, so that an answer can be written */
             updatedBy?: string;
+            /** @description Ignored, so that an answer can be written */
+            usedBy?: components["schemas"]["DocumentUsers"];
             /**
              * Format: int64
              * @description Ignored, so that an answer can be written
@@ -3827,6 +3831,8 @@ export interface components {
             updatedAt: string;
             /** @description Author of the last edit */
             updatedBy: string;
+            /** @description Jobs and documents that refer to this one. Absent in lists and in answers to writes */
+            usedBy?: components["schemas"]["DocumentUsers"];
             /**
              * Format: int64
              * @description Version of the document, from 1. Each edit adds one
@@ -3902,6 +3908,8 @@ export interface components {
             updatedAt?: string;
             /** @description Ignored, so that an answer can be written */
             updatedBy?: string;
+            /** @description Ignored, so that an answer can be written */
+            usedBy?: components["schemas"]["DocumentUsers"];
             /**
              * Format: int64
              * @description Ignored, so that an answer can be written
@@ -4488,6 +4496,8 @@ export interface components {
             updatedAt: string;
             /** @description Author of the last edit */
             updatedBy: string;
+            /** @description Jobs and documents that refer to this one. Absent in lists and in answers to writes */
+            usedBy?: components["schemas"]["DocumentUsers"];
             /**
              * Format: int64
              * @description Version of the document, from 1. Each edit adds one
@@ -4600,6 +4610,8 @@ export interface components {
             updatedAt?: string;
             /** @description Ignored, so that an answer can be written */
             updatedBy?: string;
+            /** @description Ignored, so that an answer can be written */
+            usedBy?: components["schemas"]["DocumentUsers"];
             /**
              * Format: int64
              * @description Ignored, so that an answer can be written
@@ -5201,6 +5213,8 @@ export interface components {
             updatedAt: string;
             /** @description Author of the last edit */
             updatedBy: string;
+            /** @description Jobs and documents that refer to this one. Absent in lists and in answers to writes */
+            usedBy?: components["schemas"]["DocumentUsers"];
             /**
              * Format: int64
              * @description Version of the document, from 1. Each edit adds one
@@ -5303,6 +5317,8 @@ export interface components {
             updatedAt?: string;
             /** @description Ignored, so that an answer can be written */
             updatedBy?: string;
+            /** @description Ignored, so that an answer can be written */
+            usedBy?: components["schemas"]["DocumentUsers"];
             /**
              * Format: int64
              * @description Ignored, so that an answer can be written
@@ -5655,6 +5671,25 @@ export interface components {
             name: string;
             /** @description Last segment of the address of its list */
             path: string;
+        };
+        DocumentUser: {
+            /** @description Its id, a decimal string */
+            id: string;
+            /** @description Kind of the document, such as Job */
+            kind: string;
+            /** @description Its name */
+            name: string;
+        };
+        DocumentUsers: {
+            /**
+             * Format: int64
+             * @description Number of jobs and documents that refer to this one, at most 1000
+             */
+            count: number;
+            /** @description The first of them by kind and name, at most 20 */
+            first: components["schemas"]["DocumentUser"][];
+            /** @description There are more than that */
+            more: boolean;
         };
         Exclusion: {
             /** @description The calendar that excludes it */
@@ -8032,7 +8067,7 @@ export interface components {
              * @description Stable name of the warning
              * @enum {string}
              */
-            code: "no_instance" | "many_fires" | "takes_over" | "never_fires";
+            code: "no_instance" | "many_fires" | "takes_over" | "never_fires" | "invites";
             /** @description The same for people */
             text: string;
         };
@@ -9133,6 +9168,8 @@ export interface components {
             updatedAt: string;
             /** @description Author of the last edit */
             updatedBy: string;
+            /** @description Jobs and documents that refer to this one. Absent in lists and in answers to writes */
+            usedBy?: components["schemas"]["DocumentUsers"];
             /**
              * Format: int64
              * @description Version of the document, from 1. Each edit adds one
@@ -9301,6 +9338,8 @@ export interface components {
             updatedAt?: string;
             /** @description Ignored, so that an answer can be written */
             updatedBy?: string;
+            /** @description Ignored, so that an answer can be written */
+            usedBy?: components["schemas"]["DocumentUsers"];
             /**
              * Format: int64
              * @description Ignored, so that an answer can be written

@@ -78,7 +78,7 @@ func (l *local[S, T]) plan(ctx context.Context, id auth.Identity, doc *resource.
 }
 
 // PlanDelete implements web.Planner. No document deletes a credential.
-func (l *local[S, T]) PlanDelete(context.Context, auth.Identity, []string, []int64) ([]resource.Step, error) {
+func (l *local[S, T]) PlanDelete(context.Context, auth.Identity, []string, []int64, resource.Going) ([]resource.Step, error) {
 	return nil, nil
 }
 

@@ -120,6 +120,9 @@ func (a *api) checkMember(ctx context.Context, id auth.Identity, d *resource.Dra
 		if id.Kind == auth.KindAPIKey && (d.Old == nil || !sameRole(&d.Old.Spec, &d.Spec)) {
 			return errKeyInvites()
 		}
+		if d.Old == nil {
+			d.Warnings = []resource.Warning{{Code: "invites", Text: "a document makes no account: it invites the account of this name, which has to accept; a platform administrator makes one with carillon user create"}}
+		}
 	case d.Old.ID == int64(id.User) && !sameRole(&d.Old.Spec, &d.Spec):
 		return domain.Errorf(domain.CodeConflict, "you cannot change your own role; ask another administrator")
 	}

@@ -21,7 +21,7 @@ func (r *request) planDelete(ctx context.Context, id auth.Identity, kinds []web.
 		if len(of) == 0 {
 			continue
 		}
-		steps, err := k.Planner.PlanDelete(ctx, id, domain.Collect(of, func(e **entry) string { return (*e).write.Name }), nil)
+		steps, err := k.Planner.PlanDelete(ctx, id, domain.Collect(of, func(e **entry) string { return (*e).write.Name }), nil, r.going())
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (r *request) readOthers(ctx context.Context, id auth.Identity, k *web.Docum
 	if len(ids) == 0 {
 		return nil
 	}
-	steps, err := k.Planner.PlanDelete(ctx, id, nil, ids)
+	steps, err := k.Planner.PlanDelete(ctx, id, nil, ids, r.going())
 	if err != nil {
 		return err
 	}
@@ -98,6 +98,17 @@ func (r *request) readOthers(ctx context.Context, id auth.Identity, k *web.Docum
 		}
 	}
 	return nil
+}
+
+// going are the documents that are deleted or changed before the next deletion.
+func (r *request) going() resource.Going {
+	out := resource.Going{}
+	for _, e := range slices.Concat(r.entries, r.deletes) {
+		if e.err == nil && e.kind != nil && (e.step.Action == resource.ActionDelete || e.step.Action == resource.ActionUpdate) {
+			out[e.member()] = true
+		}
+	}
+	return out
 }
 
 func (e *entry) member() resource.SetMember {

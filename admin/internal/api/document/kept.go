@@ -27,6 +27,9 @@ type Kept[S any] struct {
 	Check func(ctx context.Context, id auth.Identity, d *resource.Draft[S], coming resource.Coming) error
 	// Write creates a document if old is nil, or else changes it. It returns the new version.
 	Write func(ctx context.Context, id auth.Identity, meta resource.Meta, old *resource.Document[S], spec *S) (int64, error)
+	// Removable is the check of Remove, after the going documents are gone. nil: Remove refuses
+	// none.
+	Removable func(ctx context.Context, id auth.Identity, old *resource.Document[S], going resource.Going) error
 	// Remove deletes a document at its version. nil: documents of the kind are not deleted so.
 	Remove func(ctx context.Context, id auth.Identity, old *resource.Document[S]) error
 }
@@ -98,7 +101,7 @@ func (k *Kept[S]) plan(ctx context.Context, id auth.Identity, doc *resource.Writ
 	if err := k.Check(ctx, id, &draft, coming); err != nil {
 		return resource.Step{}, err
 	}
-	step := resource.Step{Action: resource.ActionCreate, Name: doc.Name}
+	step := resource.Step{Action: resource.ActionCreate, Name: doc.Name, Warnings: draft.Warnings}
 	if old == nil {
 		meta := resource.Meta{ID: k.NewID(), Tenant: id.Tenant, Name: doc.Name}
 		step.New, step.Work = &resource.Row{Meta: meta}, keptWork[S]{meta: meta, spec: draft.Spec}
@@ -129,7 +132,7 @@ func (k *Kept[S]) plan(ctx context.Context, id auth.Identity, doc *resource.Writ
 }
 
 // PlanDelete implements web.Planner.
-func (k *Kept[S]) PlanDelete(ctx context.Context, id auth.Identity, names []string, ids []int64) (steps []resource.Step, err error) {
+func (k *Kept[S]) PlanDelete(ctx context.Context, id auth.Identity, names []string, ids []int64, going resource.Going) (steps []resource.Step, err error) {
 	if k.Remove == nil && len(names) == 0 {
 		return nil, nil // they leave their set, and stay
 	}
@@ -141,6 +144,11 @@ func (k *Kept[S]) PlanDelete(ctx context.Context, id auth.Identity, names []stri
 		step := resource.Step{Action: resource.ActionDelete, Name: d.Name, ID: d.ID, Version: d.Version, Work: keptWork[S]{old: d, meta: d.Meta}}
 		if k.Remove == nil {
 			step.Refused = domain.Errorf(domain.CodeConflict, "%s is not deleted by a document: use carillon %s delete", k.Kind.A(), k.Kind.Noun)
+		}
+		if k.Removable != nil {
+			if step.Refused = k.Removable(ctx, id, d, going); step.Refused != nil && web.OurFault(step.Refused) {
+				return nil, step.Refused
+			}
 		}
 		steps = append(steps, step)
 	}

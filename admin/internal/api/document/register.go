@@ -30,10 +30,25 @@ type Answer struct {
 	Secrets    map[string]string `json:"secrets,omitzero"`
 	Status     any               `json:"status,omitempty"`
 	Problem    string            `json:"problem,omitempty"`
+	UsedBy     *DocumentUsers    `json:"usedBy,omitempty"`
 	CreatedAt  string            `json:"createdAt"`
 	UpdatedAt  string            `json:"updatedAt"`
 	CreatedBy  string            `json:"createdBy"`
 	UpdatedBy  string            `json:"updatedBy"`
+}
+
+// DocumentUsers are the documents that refer to one. While there is one, the document is not deleted.
+type DocumentUsers struct {
+	Count int            `json:"count" doc:"Number of jobs and documents that refer to this one, at most 1000"`
+	More  bool           `json:"more" doc:"There are more than that"`
+	First []DocumentUser `json:"first" doc:"The first of them by kind and name, at most 20"`
+}
+
+// DocumentUser is a job or a document that refers to another one.
+type DocumentUser struct {
+	Kind string `json:"kind" doc:"Kind of the document, such as Job"`
+	ID   string `json:"id" doc:"Its id, a decimal string"`
+	Name string `json:"name" doc:"Its name"`
 }
 
 // written is a document as the API takes it.
@@ -94,7 +109,7 @@ func (a *API) Answer() *huma.Schema { return a.shape.answer }
 // Register adds the operations of a kind. What it returns serves actions of the kind, too.
 func Register(s *web.Server, docs *resource.Documents) *API {
 	k := docs.Kind()
-	shape := describe(s.Kinds().Registry(k), k)
+	shape := describe(s.Kinds().Registry(k), k, true)
 	a := &API{docs, k, shape}
 	s.Kinds().Add(web.DocumentKind{Kind: k, Write: shape.write, Lists: k.Path, Brief: k.IsBrief(), Planner: web.ForEach{Documents: docs}, Documents: docs})
 	base, one := web.Base+"/"+k.Path, web.Base+"/"+k.Path+"/{id}"
@@ -110,7 +125,7 @@ func Register(s *web.Server, docs *resource.Documents) *API {
 	}, a.create)
 	web.Register(s, read, web.Operation{
 		Method: http.MethodGet, Path: one, ID: "get-" + k.ID(), Large: k.Versioned, Tag: k.Path, Answer: shape.answer,
-		Summary: "One " + k.Noun, Description: "The ETag is the version, for update-" + k.ID() + ".",
+		Summary: "One " + k.Noun, Description: "With the jobs and documents that refer to it. The ETag is the version, for update-" + k.ID() + ".",
 	}, a.get)
 	web.Register(s, edit, web.Operation{
 		Method: http.MethodPut, Path: one, ID: "update-" + k.ID(), Computes: k.Computes, Tag: k.Path, Request: shape.write, Answer: shape.answer,
@@ -205,8 +220,20 @@ func (a *API) get(ctx context.Context, id auth.Identity, in *OneInput) (*Output,
 	if err != nil {
 		return nil, err
 	}
-	return a.Output(row)
+	users, err := a.docs.Store().Users(ctx, id.Tenant, row.ID, maxUsers+1)
+	if err != nil {
+		return nil, err
+	}
+	return a.output(row, &DocumentUsers{
+		Count: min(len(users), maxUsers), More: len(users) > maxUsers,
+		First: domain.Collect(users[:min(len(users), shownUsers)], func(u *resource.User) DocumentUser {
+			return DocumentUser{Kind: u.Kind, ID: domain.JobID(u.ID).String(), Name: u.Name}
+		}),
+	})
 }
+
+// maxUsers bounds the users that are counted, and shownUsers those that are named.
+const maxUsers, shownUsers = 1000, 20
 
 // read takes a body that the schema has passed.
 func read(body json.RawMessage) (w written, err error) {
@@ -320,8 +347,11 @@ func (a *API) version(ctx context.Context, id auth.Identity, in *versionInput) (
 }
 
 // Output is the answer with a document.
-func (a *API) Output(row resource.Row) (*Output, error) {
+func (a *API) Output(row resource.Row) (*Output, error) { return a.output(row, nil) }
+
+func (a *API) output(row resource.Row, users *DocumentUsers) (*Output, error) {
 	answer, err := a.answer(&row)
+	answer.UsedBy = users
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ type schemas struct{ answer, write, page, version, versions *huma.Schema }
 // Describe adds the schemas of a kind with other operations to the OpenAPI document: of a
 // document that is written, and of a page of a list.
 func Describe(r huma.Registry, k *resource.Kind) (write, page *huma.Schema) {
-	s := describe(r, k)
+	s := describe(r, k, false)
 	return s.write, s.page
 }
 
@@ -40,8 +40,8 @@ func component(r huma.Registry, name string, s *huma.Schema) *huma.Schema {
 	return &huma.Schema{Ref: "#/components/schemas/" + name}
 }
 
-// describe adds the schemas of a kind to the OpenAPI document.
-func describe(r huma.Registry, k *resource.Kind) schemas {
+// describe adds the schemas of a kind to the OpenAPI document. used: others can refer to a document.
+func describe(r huma.Registry, k *resource.Kind, used bool) schemas {
 	spec := r.Schema(k.SpecType, true, k.Component+"Spec")
 	spec.Description = "Contents of the document"
 	number := &huma.Schema{Type: huma.TypeInteger, Format: "int64", Description: "Version of the document, from 1. Each edit adds one"}
@@ -64,6 +64,10 @@ func describe(r huma.Registry, k *resource.Kind) schemas {
 		known["secrets"] = component(r, k.Component+"Fingerprints", secretsOf(k, false))
 		known["secrets"].Description = "Fingerprints of the secrets that the document has. A secret itself is never shown"
 		required = append(required, "secrets")
+	}
+	if used {
+		known["usedBy"] = r.Schema(reflect.TypeFor[DocumentUsers](), true, "DocumentUsers")
+		known["usedBy"].Description = "Jobs and documents that refer to this one. Absent in lists and in answers to writes"
 	}
 	if k.StatusType != nil {
 		known["status"] = r.Schema(k.StatusType, true, k.Component+"Status")

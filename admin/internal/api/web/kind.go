@@ -51,8 +51,8 @@ type Planner interface {
 	// Plan says what Do would do: a step or an error for each document, in their order.
 	Plan(ctx context.Context, id auth.Identity, docs []resource.Write, r *PlanRequest) (steps []resource.Step, wrong []error, err error)
 	// PlanDelete finds documents by their names, and others by their ids. Those that are not
-	// there are left out.
-	PlanDelete(ctx context.Context, id auth.Identity, names []string, ids []int64) ([]resource.Step, error)
+	// there are left out. Those that are needed by others than the going ones are refused.
+	PlanDelete(ctx context.Context, id auth.Identity, names []string, ids []int64, going resource.Going) ([]resource.Step, error)
 	// Do does steps that change something, and returns an error or nil for each. It writes the
 	// new ids and versions into them. CodeRevisionMismatch: the document was changed after the
 	// plan. Each document has an audit entry of its own.
@@ -131,14 +131,17 @@ func (f ForEach) Plan(ctx context.Context, id auth.Identity, docs []resource.Wri
 }
 
 // PlanDelete implements Planner.
-func (f ForEach) PlanDelete(ctx context.Context, id auth.Identity, names []string, ids []int64) (steps []resource.Step, err error) {
+func (f ForEach) PlanDelete(ctx context.Context, id auth.Identity, names []string, ids []int64, going resource.Going) (steps []resource.Step, err error) {
 	add := func(row resource.Row, err error) error {
-		if err == nil {
-			steps = append(steps, f.Documents.DeleteStep(row))
-		} else if !domain.Is(err, domain.CodeNotFound) {
-			return err
+		if domain.Is(err, domain.CodeNotFound) {
+			return nil
 		}
-		return nil
+		var step resource.Step
+		if err == nil {
+			step, err = f.Documents.DeleteStep(ctx, row, going)
+			steps = append(steps, step)
+		}
+		return err
 	}
 	for _, name := range names {
 		if err := add(f.Store().FindByName(ctx, id.Tenant, name)); err != nil {

@@ -31,7 +31,7 @@ func testAlertRules(t *testing.T, f *alertFixture) {
 	require.Equal(t, spec, r.Spec)
 	require.EqualValues(t, 1, r.Version)
 	for _, c := range channels {
-		require.ErrorContains(t, f.remove(c), "1 alert rule uses this alert channel: money; remove it there first")
+		require.ErrorContains(t, f.remove(c), `is used by the alert rule "money"; remove it there first`)
 	}
 	lost := spec
 	lost.Name, lost.Channels = "lost", []domain.ChannelID{domain.ChannelID(ids.Next())}
@@ -41,7 +41,7 @@ func testAlertRules(t *testing.T, f *alertFixture) {
 	also.Name = "also"
 	again, err := f.putRule(noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: also})
 	f.ok(err)
-	require.ErrorContains(t, f.remove(channels[0]), "2 alert rules use this alert channel: also, money; remove it there first")
+	require.ErrorContains(t, f.remove(channels[0]), `is used by the alert rules "also", "money"; remove it there first`)
 	f.ok(f.s.Rules().Delete(f.ctx, f.tenant, int64(again.ID), 0, "ann"))
 	names, err := f.s.Channels().Names(f.ctx, f.tenant, []int64{int64(channels[0].ID), ids.Next()})
 	f.ok(err)

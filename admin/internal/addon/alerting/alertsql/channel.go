@@ -22,9 +22,9 @@ func Channels(database *db.DB) *document.Table {
 }
 
 // refuseDefault refuses the deletion of a default channel.
-func refuseDefault(t *db.Tx, row *resource.Row) error {
+func refuseDefault(g *gorm.DB, row *resource.Row) error {
 	var rows []alertSettingsRow
-	if err := t.Gorm.Where("tenant_id = ?", int64(row.Tenant)).Find(&rows).Error; err != nil || len(rows) == 0 {
+	if err := g.Where("tenant_id = ?", int64(row.Tenant)).Find(&rows).Error; err != nil || len(rows) == 0 {
 		return err
 	}
 	s, err := rows[0].settings(row.Tenant)

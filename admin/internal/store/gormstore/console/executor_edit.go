@@ -200,8 +200,8 @@ func (s *Executors) DeleteExecutor(ctx context.Context, p store.DeleteExecutorPa
 		if err != nil {
 			return err
 		}
-		if use.Jobs+use.HandlerJobs+use.Callbacks > 0 || use.Instances > 0 && !p.EndInstances {
-			return inTheWay(row.Name, use)
+		if err := use.InTheWay(row.Name, p.EndInstances); err != nil {
+			return err
 		}
 		auditExecutor(t, &row, nil)
 		now, err := t.Clock()
@@ -220,24 +220,4 @@ func (s *Executors) DeleteExecutor(ctx context.Context, p store.DeleteExecutorPa
 			int64(domain.ExecutorDeleted), db.Millis(now), row.ID, row.TenantID)
 		return err
 	})
-}
-
-// inTheWay says what keeps an executor from being deleted, and how to take it along.
-func inTheWay(name string, use store.ExecutorUse) error {
-	e := domain.Errorf(domain.CodeInUse, "the executor %q has %d jobs, %d pending timers and %d instances; delete or stop them first, or take them along (jobs=delete, instances=end)",
-		name, use.Jobs, use.Timers, use.Instances)
-	if use.Callbacks > 0 {
-		e = domain.Errorf(domain.CodeInUse, "%d jobs of other executors have callbacks in the executor %q; change these jobs first", use.Callbacks, name)
-	}
-	note := func(location string, n int64, what string) {
-		if n > 0 {
-			e.Fields = append(e.Fields, domain.FieldError{Location: location, Message: fmt.Sprintf("%d %s", n, what), Value: n, Position: -1})
-		}
-	}
-	note("query.jobs", use.Jobs, "jobs; jobs=delete deletes them")
-	note("query.jobs", use.HandlerJobs, "jobs that hold calls, callbacks and timers of its handlers; jobs=delete deletes them")
-	note("query.jobs", use.Timers, "pending timers; jobs=delete cancels them")
-	note("path.id", use.Callbacks, "jobs of other executors whose callbacks are handlers here; change these jobs first")
-	note("query.instances", use.Instances, "connected instances; instances=end ends their sessions, and what they run is lost")
-	return e
 }

@@ -16,7 +16,6 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // Error numbers of MySQL and MariaDB.
@@ -168,17 +167,4 @@ func isUnavailable(err error) bool {
 		}
 	}
 	return IsTransient(err)
-}
-
-// UsedBy refuses to delete what jobs need; it names three of them.
-func UsedBy(what, name string, jobs []store.JobRef) error {
-	names := make([]string, 0, 3)
-	for _, j := range jobs[:min(len(jobs), 3)] {
-		names = append(names, fmt.Sprintf("%q", j.Name))
-	}
-	text := strings.Join(names, ", ")
-	if len(jobs) > 3 {
-		text += " and others"
-	}
-	return domain.Errorf(domain.CodeConflict, "the %s %q is used by the jobs %s", what, name, text)
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strings"
 
 	"gorm.io/gorm"
 
@@ -37,39 +36,53 @@ func (s *Table) holdUsed(t *db.Tx, row *resource.Row) error {
 	return nil
 }
 
-// shownUsers is how many names a refusal has.
-const shownUsers = 5
+// Users implements resource.Store.
+func (s *Table) Users(ctx context.Context, tenant domain.TenantID, id int64, limit int) (users []resource.User, err error) {
+	err = s.Look(ctx, "list users of "+s.Kind.Path, func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		users, err = s.users(ctx, q, g, tenant, id, limit)
+		return err
+	})
+	return users, err
+}
 
-// refuseUsed refuses the deletion of a document that others refer to. The document is locked.
-func (s *Table) refuseUsed(t *db.Tx, row *resource.Row) error {
+func (s *Table) users(ctx context.Context, q db.Querier, g *gorm.DB, tenant domain.TenantID, id int64, limit int) (users []resource.User, err error) {
 	for _, by := range s.UsedBy {
-		rows, err := by.In(t.Gorm, func(g *gorm.DB) *gorm.DB { return g.Where("d.tenant_id = ?", int64(row.Tenant)).Order("d.name") })
+		rows, err := by.In(g, func(g *gorm.DB) *gorm.DB { return g.Where("d.tenant_id = ?", int64(tenant)).Order("d.name") })
 		if err != nil {
-			return fmt.Errorf("load %s: %w", by.Kind.Path, err)
+			return nil, fmt.Errorf("load %s: %w", by.Kind.Path, err)
 		}
-		var names []string
 		for i := range rows {
 			ids, err := by.Kind.References(&rows[i], s.Kind.Name)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			if slices.Contains(ids, row.ID) {
-				names = append(names, rows[i].Name)
+			if slices.Contains(ids, id) && len(users) < limit {
+				users = append(users, resource.User{SetMember: resource.SetMember{Kind: by.Kind.Name, ID: rows[i].ID}, Noun: by.Kind.Noun, Name: rows[i].Name})
 			}
-		}
-		if users := "1 " + by.Kind.Noun + " uses"; len(names) > 0 {
-			if len(names) > 1 {
-				users = fmt.Sprintf("%d %ss use", len(names), by.Kind.Noun)
-			}
-			return domain.Errorf(domain.CodeConflict, "%s this %s: %s; remove it there first", users, s.Kind.Noun, strings.Join(names[:min(len(names), shownUsers)], ", "))
 		}
 	}
-	jobs, err := s.Jobs.List(t.Ctx, t.Conn, row.Tenant, row.ID, 4)
-	if err == nil && len(jobs) > 0 {
-		err = db.UsedBy(s.Kind.Noun, row.Name, jobs)
+	jobs, err := s.Jobs.List(ctx, q, tenant, id, limit-len(users))
+	for _, j := range jobs {
+		users = append(users, resource.User{SetMember: resource.SetMember{Kind: "Job", ID: int64(j.ID)}, Noun: "job", Name: j.Name})
+	}
+	return users, err
+}
+
+// Deletable implements resource.Store.
+func (s *Table) Deletable(ctx context.Context, row *resource.Row, going resource.Going) error {
+	return s.Look(ctx, "look at the users of "+s.Kind.Path, func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		return s.refuseUsed(ctx, q, g, row, going)
+	})
+}
+
+// refuseUsed refuses the deletion of a document that others refer to, which do not go with it.
+func (s *Table) refuseUsed(ctx context.Context, q db.Querier, g *gorm.DB, row *resource.Row, going resource.Going) error {
+	users, err := s.users(ctx, q, g, row.Tenant, row.ID, resource.MaxGoing+10)
+	if err == nil {
+		err = s.Kind.Refuse(row.Name, going.Stay(users))
 	}
 	if err == nil && s.Deleting != nil {
-		err = s.Deleting(t, row)
+		err = s.Deleting(g, row)
 	}
 	return err
 }

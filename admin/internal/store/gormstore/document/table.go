@@ -45,9 +45,9 @@ type Table struct {
 	Stored func(t *db.Tx, row *resource.Row, text string) error
 	// Jobs are the jobs that need these documents. Such a document is not deleted.
 	Jobs Links
-	// Deleting is called in the transaction that deletes a document, while it is locked. It
-	// refuses a document that is needed otherwise. nil: there is no other need.
-	Deleting func(t *db.Tx, row *resource.Row) error
+	// Deleting is called in the transaction that deletes a document, while it is locked, and by a
+	// plan of that. It refuses a document that is needed otherwise. nil: there is no other need.
+	Deleting func(g *gorm.DB, row *resource.Row) error
 }
 
 // stored is a row with its text.
@@ -376,7 +376,7 @@ func (s *Table) Delete(ctx context.Context, tenant domain.TenantID, id, version 
 		if err != nil {
 			return err
 		}
-		if err := s.refuseUsed(t, &row); err != nil {
+		if err := s.refuseUsed(t.Ctx, t.Conn, t.Gorm, &row, nil); err != nil {
 			return err
 		}
 		text, err := row.Text()

@@ -79,7 +79,7 @@ func channelPreview(a *cli.App) *cobra.Command {
 				in.Channel = c.Value.ID
 			}
 			if file != "" {
-				fields, err := a.ReadObject(file, "set of templates", []string{"title", "text", "html", "body", "contentType"}, nil)
+				fields, err := a.ReadObject(file, "set of templates", []string{"title", "text", "html", "body", "contentType"})
 				if err != nil {
 					return err
 				}

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -25,88 +23,18 @@ func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{a.ServerFlags(planCommand(a)), a.ServerFlags(applyCommand(a)), a.ServerFlags(deleteCommand(a)), a.ServerFlags(exportCommand(a)), a.ServerFlags(schemaCommand(a))}
 }
 
-// source says where documents come from.
-type source struct {
-	files  []string
-	values string
-}
-
-func (f *source) flags(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVarP(&f.files, "file", "f", nil, "file with documents, or folder with such files (.yaml, .yml, .json); - is standard input")
-	cmd.Flags().StringVar(&f.values, "values", "", "file with the values of ${{ name }} in the documents")
-}
-
-// read reads all documents and puts values into them. The mistakes of all files are told.
-func (f *source) read(ctx context.Context, a *cli.App, s *cli.Session) (out documents, err error) {
-	if len(f.files) == 0 {
-		return nil, cli.Usagef("name a file or a folder with -f (- is standard input)")
-	}
-	places := document.Places{Getenv: os.LookupEnv}
-	if places.Named, err = f.readValues(a); err != nil {
-		return nil, err
-	}
-	kinds, err := s.ListKinds(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var wrong []error
-	for _, name := range f.files {
-		paths, err := document.Files(name)
-		if err != nil {
-			return nil, cli.Usagef("%w", err)
+// read reads all documents of the files. Each may name its tenant.
+func read(ctx context.Context, a *cli.App, s *cli.Session, from *cli.Source) (out documents, err error) {
+	list, err := from.Read(ctx, a, s, "")
+	for _, one := range list {
+		p := placed{Placed: one}
+		if tenant := one.Field("tenant"); tenant != nil {
+			p.tenant = tenant.Text
+			one.Members = slices.DeleteFunc(one.Members, func(m document.Member) bool { return m.Name == "tenant" })
 		}
-		for _, path := range paths {
-			objects, err := a.Documents(path)
-			if err != nil {
-				wrong = append(wrong, err)
-				continue
-			}
-			if places.Dir = filepath.Dir(path); path == "-" {
-				places.Dir = ""
-			}
-			for _, object := range objects {
-				one := placed{file: path, Value: object}
-				for _, m := range places.Fill(object, literal(kinds.Value.Items, object)) {
-					wrong = append(wrong, fmt.Errorf("%s: %w", one.at(m.Path), m.Err))
-				}
-				if tenant := object.Field("tenant"); tenant != nil {
-					one.tenant = tenant.Text
-					object.Members = slices.DeleteFunc(object.Members, func(m document.Member) bool { return m.Name == "tenant" })
-				}
-				out = append(out, one)
-			}
-		}
+		out = append(out, p)
 	}
-	if len(wrong) > 0 {
-		return nil, cli.Usagef("%w", errors.Join(wrong...))
-	}
-	return out, nil
-}
-
-// readValues reads the file of --values. nil: there is none.
-func (f *source) readValues(a *cli.App) (*document.Value, error) {
-	if f.values == "" {
-		return nil, nil
-	}
-	objects, err := a.Documents(f.values)
-	if err == nil && len(objects) != 1 {
-		err = cli.Usagef("%s: has %d objects, want one with a value for each name", f.values, len(objects))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return objects[0], nil
-}
-
-// literal are the paths of texts of a document in which ${{ }} is not the place of a value.
-func literal(kinds []apiclient.DocumentKind, object *document.Value) []string {
-	kind := object.Field("kind")
-	for _, k := range kinds {
-		if kind != nil && k.Name == kind.Text {
-			return k.Literal
-		}
-	}
-	return nil
+	return out, err
 }
 
 // options are those of a plan beside its documents.
@@ -133,7 +61,7 @@ func (o *options) body(list documents) map[string]any {
 func changes(p apiclient.Plan) int64 { return p.Create + p.Update + p.Delete + p.Join }
 
 func planCommand(a *cli.App) *cobra.Command {
-	var from source
+	var from cli.Source
 	var with options
 	cmd := &cobra.Command{
 		Use: "plan -f FILE", Aliases: []string{"diff"}, Short: "Show what apply would change", Args: cobra.NoArgs,
@@ -146,7 +74,7 @@ and spec. carillon export writes those of a server, carillon schema says which f
 kind has. All mistakes are told at once, each with its file, line and document.`,
 		Example: "  carillon plan -f shop/ --values production.yaml\n  carillon plan -f shop.yaml -o json",
 		RunE: errorsAsUsage(a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
-			list, err := from.read(cmd.Context(), a, s)
+			list, err := read(cmd.Context(), a, s, &from)
 			if err != nil {
 				return err
 			}
@@ -165,7 +93,7 @@ kind has. All mistakes are told at once, each with its file, line and document.`
 			})
 		})),
 	}
-	from.flags(cmd)
+	from.Flags(cmd)
 	with.flags(cmd)
 	return cmd
 }
@@ -192,7 +120,7 @@ func refused(p apiclient.Plan) error {
 }
 
 func applyCommand(a *cli.App) *cobra.Command {
-	var from source
+	var from cli.Source
 	var with options
 	var yes, dry bool
 	cmd := &cobra.Command{
@@ -202,7 +130,7 @@ writes. If one document is wrong, nothing is written. What no file holds stays, 
 --set and --prune delete it.`,
 		Example: "  carillon apply -f shop/ --values production.yaml\n  carillon export | carillon apply -f - --dry-run",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
-			list, err := from.read(cmd.Context(), a, s)
+			list, err := read(cmd.Context(), a, s, &from)
 			if err != nil {
 				return err
 			}
@@ -211,7 +139,7 @@ writes. If one document is wrong, nothing is written. What no file holds stays, 
 			})
 		}),
 	}
-	from.flags(cmd)
+	from.Flags(cmd)
 	with.flags(cmd)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would change, and change nothing")
@@ -219,7 +147,7 @@ writes. If one document is wrong, nothing is written. What no file holds stays, 
 }
 
 func deleteCommand(a *cli.App) *cobra.Command {
-	var from source
+	var from cli.Source
 	var yes, dry bool
 	cmd := &cobra.Command{
 		Use: "delete -f FILE", Short: "Delete the documents that files name", Args: cobra.NoArgs,
@@ -228,7 +156,7 @@ question. Only kind and name of a document count. Documents that the server does
 are passed over.`,
 		Example: "  carillon delete -f shop/ --dry-run\n  carillon delete -f shop.yaml --yes",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
-			list, err := from.read(cmd.Context(), a, s)
+			list, err := read(cmd.Context(), a, s, &from)
 			if err != nil {
 				return err
 			}
@@ -239,7 +167,7 @@ are passed over.`,
 			})
 		}),
 	}
-	from.flags(cmd)
+	from.Flags(cmd)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would be deleted, and delete nothing")
 	return cmd

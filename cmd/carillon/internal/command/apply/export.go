@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/document"
 )
@@ -23,7 +24,7 @@ repository or another server. KIND is a kind as in the documents, such as Job. S
 written as fingerprints: an apply to the same server keeps them.`,
 		Example: "  carillon export > shop.yaml\n  carillon export --all-tenants > cluster.yaml\n  carillon export Calendar Job | carillon apply -f - --context staging",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
-			var documents []json.RawMessage
+			documents := []json.RawMessage{}
 			var err error
 			if all {
 				documents, err = exportAll(cmd.Context(), a, s, args, declared)
@@ -32,6 +33,12 @@ written as fingerprints: an apply to the same server keeps them.`,
 			}
 			if err != nil {
 				return err
+			}
+			if s.Printer.Format == output.JSON {
+				list := json.NewEncoder(a.Out)
+				list.SetIndent("", "  ")
+				list.SetEscapeHTML(false)
+				return list.Encode(documents)
 			}
 			for _, raw := range documents {
 				fmt.Fprintln(a.Out, "---")

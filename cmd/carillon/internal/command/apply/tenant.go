@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
@@ -50,6 +51,12 @@ func (d documents) each(ctx context.Context, a *cli.App, s *cli.Session, do func
 		parts[one.tenant] = append(parts[one.tenant], one)
 	}
 	var differences error
+	for _, tenant := range order[1:] {
+		if n := parts[tenant].scripts(); n > 0 && d.makes(tenant) {
+			a.Say("warning: %d documents of the tenant %s are scripts or run one. No document sets what scripts may do, and a new tenant allows none.", n, output.Clean(tenant))
+			a.Say("    If it is new, make it first with carillon tenant create %s, and allow them there, as a platform administrator, with carillon script policy --languages shell", output.Clean(tenant))
+		}
+	}
 	for _, tenant := range order {
 		part := parts[tenant]
 		if len(part) == 0 {
@@ -82,6 +89,21 @@ func (d documents) carry(ctx context.Context, a *cli.App, s *cli.Session, do fun
 		return err
 	}
 	return nil
+}
+
+// scripts counts the documents that need a script policy: scripts, and jobs that run scripts or
+// HTTP requests of agents.
+func (d documents) scripts() (n int) {
+	for _, one := range d {
+		handler := ""
+		if spec := one.Field("spec"); spec != nil && spec.Field("handler") != nil {
+			handler = spec.Field("handler").Text
+		}
+		if one.TextOf("kind") == "Script" || handler == "http.request" || strings.HasPrefix(handler, "script.") {
+			n++
+		}
+	}
+	return n
 }
 
 // makes reports whether the files have the document of a tenant.

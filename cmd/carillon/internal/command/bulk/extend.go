@@ -180,15 +180,20 @@ sets a label, key- takes it away. The jobs are named, or chosen by conditions.`,
 
 func setOwner(a *cli.App) *cobra.Command {
 	var email string
+	var clear bool
 	cmd := edit(a, &cobra.Command{
 		Use: "set-owner NAME [JOB...]", Short: "Give jobs another owner, who gets their alerts",
 		Long: `Gives jobs another owner: the name of a person or a team, and the address that
 alerts go to. The jobs are named, or chosen by conditions.`,
 		Example: "  carillon job set-owner 'Payments team' --email pay@example.com close-day\n  carillon job set-owner 'Payments team' --email pay@example.com --label team=pay",
 	}, func(word string) (apiclient.BulkRequest, error) {
+		if strings.TrimSpace(word) == "" && !clear {
+			return apiclient.BulkRequest{}, cli.Usagef("NAME is empty: name the owner, or take the owner away with --clear")
+		}
 		return apiclient.BulkRequest{Action: "set-owner", Owner: &apiclient.BulkOwner{Name: word, Email: email}}, nil
 	})
 	cmd.Flags().StringVar(&email, "email", "", "address that alerts go to (default: none)")
+	cmd.Flags().BoolVar(&clear, "clear", false, "with the NAME '': take the owner away")
 	return cmd
 }
 

@@ -178,6 +178,12 @@ func nextStep(err error, cmd *cobra.Command) string {
 		return "See what is registered with: carillon executor handlers EXECUTOR" + orPass(cmd, "allow-unknown-handler")
 	case apiclient.ProblemCodeUnfitInput:
 		return "See the handler's schema with: carillon executor handlers EXECUTOR -o yaml" + orPass(cmd, "allow-unfit-input")
+	case apiclient.ProblemCodePolicyRefused:
+		return "See what is allowed with: carillon script policy   (a platform administrator sets it, with --languages, --http and --callback-hosts)"
+	case apiclient.ProblemCodeInUse:
+		if cmd.Flags().Lookup("jobs") != nil && cmd.Flags().Lookup("instances") != nil {
+			return "Take them along with: " + cmd.CommandPath() + " EXECUTOR --jobs --instances"
+		}
 	case apiclient.ProblemCodeExecutorOffline:
 		return "See who is connected with: carillon executor list"
 	case apiclient.ProblemCodeMaintenance:

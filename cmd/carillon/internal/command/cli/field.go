@@ -166,7 +166,13 @@ func inFlags(cmd *cobra.Command, p *apiclient.Problem) *apiclient.Problem {
 			item.Location = name
 		}
 		advice := allowing.FindStringSubmatch(item.Hint)
+		told := p.Code == apiclient.ProblemCodeUnknownHandler || p.Code == apiclient.ProblemCodeUnfitInput // by nextStep
 		switch {
+		case advice != nil && !told && cmd.Flags().Lookup(kebab(advice[1])) != nil:
+			flag := allowing.ReplaceAllString(item.Hint, "--"+kebab(advice[1]))
+			said.Detail = strings.Replace(said.Detail, item.Hint, flag, 1)
+			item.Message = strings.Replace(item.Message, item.Hint, flag, 1)
+			item.Hint = flag
 		case advice != nil && cmd.Flags().Lookup(kebab(advice[1])) != nil:
 			said.Detail = strings.Replace(said.Detail, "; "+item.Hint, "", 1)
 			item.Message = strings.Replace(item.Message, "; "+item.Hint, "", 1)

@@ -15,16 +15,17 @@ func FindJob(ctx context.Context, s *Session, word string) (apiclient.Doc[apicli
 	get := func(ctx context.Context, id string, edits ...apiclient.Edit) (apiclient.Doc[apiclient.Job], error) {
 		return s.GetJob(ctx, id, apiclient.GetJobParams{}, edits...)
 	}
-	return Find(ctx, "job", word, get, func() ([]apiclient.Doc[apiclient.Job], error) {
+	return Find(ctx, "job", "job list", word, get, func() ([]apiclient.Doc[apiclient.Job], error) {
 		return apiclient.List[apiclient.Job](ctx, 0, s.ListJobs, apiclient.ListJobsParams{Q: word, Kind: "all"})
 	}, func(j apiclient.Job) (id, name string) { return j.ID, j.Name })
 }
 
 // Find finds an object by its id or its name. The id wins. Otherwise
 // a job could get the name of another one's id, and with it the commands for that one.
-// A job called 2026 is found, because no job has that id.
+// A job called 2026 is found, because no job has that id. see is the command that lists them,
+// after carillon.
 func Find[T, Listed any](
-	ctx context.Context, kind, word string, get func(context.Context, string, ...apiclient.Edit) (apiclient.Doc[T], error),
+	ctx context.Context, kind, see, word string, get func(context.Context, string, ...apiclient.Edit) (apiclient.Doc[T], error),
 	list func() ([]apiclient.Doc[Listed], error), of func(Listed) (id, name string),
 ) (apiclient.Doc[T], error) {
 	if IsID(word) {
@@ -44,11 +45,11 @@ func Find[T, Listed any](
 		}
 		near = append(near, name)
 	}
-	return apiclient.Doc[T]{}, NotFound(kind, word, near)
+	return apiclient.Doc[T]{}, NotFound(kind, see, word, near)
 }
 
 // Listed is Find in a list that has all there are.
-func Listed[T any](kind, word string, list []apiclient.Doc[T], err error, of func(T) (id, name string)) (apiclient.Doc[T], error) {
+func Listed[T any](kind, see, word string, list []apiclient.Doc[T], err error, of func(T) (id, name string)) (apiclient.Doc[T], error) {
 	if err != nil {
 		return apiclient.Doc[T]{}, err
 	}
@@ -66,7 +67,7 @@ func Listed[T any](kind, word string, list []apiclient.Doc[T], err error, of fun
 	if named >= 0 {
 		return list[named], nil
 	}
-	return apiclient.Doc[T]{}, NotFound(kind, word, near)
+	return apiclient.Doc[T]{}, NotFound(kind, see, word, near)
 }
 
 // IsID says whether a word can be an id: ids are decimal numbers.
@@ -75,13 +76,14 @@ func IsID(word string) bool {
 	return err == nil && n > 0
 }
 
-// NotFound says that nothing of a kind is named word, and what is nearly.
-func NotFound(kind, word string, near []string) error {
+// NotFound says that nothing of a kind is named word, and what is nearly, or else the command that
+// lists them, after carillon.
+func NotFound(kind, see, word string, near []string) error {
 	text := fmt.Sprintf("there is no %s %q", kind, word)
 	if len(near) > 0 {
 		text += "; did you mean " + strings.Join(near[:min(3, len(near))], " or ") + "?"
 	} else {
-		text += fmt.Sprintf("; see: carillon %s list", kind)
+		text += fmt.Sprintf("; see: carillon %s", see)
 	}
 	return &exitError{ExitNotFound, errors.New(text)}
 }
@@ -93,7 +95,7 @@ func ListExecutors(ctx context.Context, s *Session, query string, limit int) ([]
 
 // FindExecutor takes an id or a name.
 func FindExecutor(ctx context.Context, s *Session, word string) (apiclient.Ref, error) {
-	e, err := Find(ctx, "executor", word, s.GetExecutor, func() ([]apiclient.Doc[apiclient.Executor], error) {
+	e, err := Find(ctx, "executor", "executor list", word, s.GetExecutor, func() ([]apiclient.Doc[apiclient.Executor], error) {
 		return ListExecutors(ctx, s, word, 0)
 	}, func(e apiclient.Executor) (id, name string) { return e.ID, e.Name })
 	return apiclient.Ref{ID: e.Value.ID, Name: e.Value.Name}, err

@@ -30,25 +30,25 @@ func TestIDWinsOverName(t *testing.T) {
 	}
 	for word, want := range map[string]string{"9007199254740993": "9007199254740993", "nightly": "9007199254740993", "2026": "8", "7": "7", "-1": "9"} {
 		// The server lists things by their names. The thing with that id is not in the list.
-		found, err := Find(t.Context(), "job", word, get, func() ([]apiclient.Doc[named], error) { return all[:2:2], nil }, of)
+		found, err := Find(t.Context(), "job", "job list", word, get, func() ([]apiclient.Doc[named], error) { return all[:2:2], nil }, of)
 		if word == "nightly" || word == "-1" {
 			require.Equal(t, ExitNotFound, CodeOf(err))
 		} else {
 			require.NoError(t, err)
 			require.Equal(t, want, found.Value.id, word)
 		}
-		found, err = Listed("job", word, all, nil, of)
+		found, err = Listed("job", "job list", word, all, nil, of)
 		require.NoError(t, err)
 		require.Equal(t, want, found.Value.id, word)
 	}
 	for _, word := range []string{"5", "none"} {
-		_, err := Find(t.Context(), "job", word, get, func() ([]apiclient.Doc[named], error) { return nil, nil }, of)
+		_, err := Find(t.Context(), "job", "job list", word, get, func() ([]apiclient.Doc[named], error) { return nil, nil }, of)
 		require.ErrorContains(t, err, `there is no job "`+word+`"; see: carillon job list`)
-		_, err = Listed("job", word, nil, nil, of)
+		_, err = Listed("job", "job list", word, nil, nil, of)
 		require.Equal(t, ExitNotFound, CodeOf(err))
 	}
 	gone := errors.New("the server is away")
-	_, err := Find(t.Context(), "job", "7", func(context.Context, string, ...apiclient.Edit) (apiclient.Doc[named], error) {
+	_, err := Find(t.Context(), "job", "job list", "7", func(context.Context, string, ...apiclient.Edit) (apiclient.Doc[named], error) {
 		return apiclient.Doc[named]{}, gone
 	}, nil, of)
 	require.ErrorIs(t, err, gone, "what cannot be asked is not looked for by its name")

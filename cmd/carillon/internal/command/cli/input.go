@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -30,21 +31,29 @@ func (a *App) JSONInput(text string) (json.RawMessage, error) {
 }
 
 // Objects is Documents with the fields of each object by name.
-func (a *App) Objects(path string) (out []map[string]json.RawMessage, err error) {
+func (a *App) Objects(path string) ([]map[string]json.RawMessage, error) {
 	objects, err := a.Documents(path)
 	if err != nil {
 		return nil, err
 	}
-	for _, object := range objects {
-		fields := make(map[string]json.RawMessage, len(object.Members))
-		for _, m := range object.Members {
-			if fields[m.Name], err = m.Value.MarshalJSON(); err != nil {
-				return nil, err
-			}
+	out := make([]map[string]json.RawMessage, len(objects))
+	for i, object := range objects {
+		if out[i], err = Fields(object); err != nil {
+			return nil, err
 		}
-		out = append(out, fields)
 	}
 	return out, nil
+}
+
+// Fields are the fields of an object by name.
+func Fields(object *document.Value) (_ map[string]json.RawMessage, err error) {
+	fields := make(map[string]json.RawMessage, len(object.Members))
+	for _, m := range object.Members {
+		if fields[m.Name], err = m.Value.MarshalJSON(); err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
 }
 
 // Documents reads a file in YAML or JSON. Each of its documents has an object or a list
@@ -76,23 +85,31 @@ func (a *App) ReadInput(path string) ([]byte, error) {
 	return raw, nil
 }
 
-// ReadObject reads a file in YAML or JSON that may have these fields. Those that
-// can only be read are left out: they come from get.
-func (a *App) ReadObject(file, noun string, fields, readOnly []string) (map[string]json.RawMessage, error) {
-	objects, err := a.Objects(file)
-	if err == nil && len(objects) != 1 {
-		err = Usagef("%s: has %d objects, want one", file, len(objects))
-	}
+// ReadObject reads a file in YAML or JSON with one object that may have these fields.
+func (a *App) ReadObject(file, noun string, fields []string) (map[string]json.RawMessage, error) {
+	objects, err := a.Documents(file)
 	if err != nil {
 		return nil, err
 	}
-	object := objects[0]
-	for key := range object {
-		if slices.Contains(readOnly, key) {
-			delete(object, key)
-		} else if !slices.Contains(fields, key) {
-			return nil, Usagef("%s: a %s has no field %q; fields are %s", file, noun, key, strings.Join(fields, ", "))
+	list := make([]Placed, len(objects))
+	for i, object := range objects {
+		list[i] = Placed{file, object}
+	}
+	return OneObject(list, noun, fields, nil)
+}
+
+// OneObject are the fields of the only document of a list, which may have these fields. Those
+// that can only be read are left out: they come from get.
+func OneObject(list []Placed, noun string, fields, readOnly []string) (map[string]json.RawMessage, error) {
+	if len(list) != 1 {
+		return nil, Usagef("%s: it is object 2 of %d, want one %s", list[1].At(""), len(list), noun)
+	}
+	for _, m := range list[0].Members {
+		if !slices.Contains(fields, m.Name) && !slices.Contains(readOnly, m.Name) {
+			return nil, Usagef("%s: a %s has no field %q; fields are %s", list[0].At(m.Name), noun, m.Name, strings.Join(fields, ", "))
 		}
 	}
-	return object, nil
+	object, err := Fields(list[0].Value)
+	maps.DeleteFunc(object, func(name string, _ json.RawMessage) bool { return slices.Contains(readOnly, name) })
+	return object, err
 }

@@ -72,7 +72,7 @@ func (k Kind) Of(s *cli.Session) apiclient.Documents {
 // Find takes an id or a name.
 func (k Kind) Find(ctx context.Context, s *cli.Session, word string) (Document, error) {
 	of := k.Of(s)
-	return cli.Find(ctx, k.Noun, word, of.Get, func() ([]Document, error) { return of.List(ctx) },
+	return cli.Find(ctx, k.Noun, k.command()+" list", word, of.Get, func() ([]Document, error) { return of.List(ctx) },
 		func(d apiclient.Document) (id, name string) { return d.ID, d.Name })
 }
 
@@ -151,41 +151,75 @@ func (k Kind) list(a *cli.App) *cobra.Command {
 
 func (k Kind) get(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "get " + strings.ToUpper(k.Noun), Short: "Show one " + k.Noun + "; all of it with -o yaml", Args: cobra.ExactArgs(1),
+		Use: "get " + strings.ToUpper(k.Noun), Short: "Show one " + k.Noun + " and what uses it; all of it with -o yaml", Args: cobra.ExactArgs(1),
 		Example: "  carillon " + k.command() + " get NAME -o yaml > " + k.Noun + ".yaml",
 		RunE: cli.About(a, k.Find, func(_ *cobra.Command, s *cli.Session, d Document, _ []string) error {
+			tellUsers(a, d.Value.UsedBy)
 			return output.One(s.Printer, k.View(a.Now()), d)
 		}),
 	}
 }
 
+// tellUsers says what refers to a document.
+func tellUsers(a *cli.App, users *apiclient.DocumentUsers) {
+	if users == nil {
+		return
+	}
+	names := make([]string, len(users.First))
+	for i, u := range users.First {
+		names[i] = u.Kind + " " + output.Clean(u.Name)
+	}
+	switch rest := users.Count - int64(len(names)); {
+	case users.Count == 0:
+		a.Say("Used by nothing.")
+		return
+	case users.More:
+		names = append(names, fmt.Sprintf("and more than %d others", rest))
+	case rest > 0:
+		names = append(names, fmt.Sprintf("and %d others", rest))
+	}
+	a.Say("Used by %s.", strings.Join(names, ", "))
+}
+
 // Fields are those that a file of a document may have, and readOnly those of an answer.
 var (
 	fields   = []string{"apiVersion", "kind", "name", "labels", "spec", "secrets"}
-	readOnly = []string{"id", "version", "status", "createdAt", "updatedAt", "createdBy", "updatedBy"}
+	readOnly = []string{"id", "version", "status", "usedBy", "createdAt", "updatedAt", "createdBy", "updatedBy"}
 )
 
 func (k Kind) apply(a *cli.App) *cobra.Command {
 	var file string
+	var from cli.Source
 	files := make([]string, len(k.Secrets))
 	cmd := &cobra.Command{
 		Use: "apply -f FILE", Short: "Create a " + k.Noun + " from a file, or replace the one of that name", Args: cobra.NoArgs,
-		Long:    "Creates the " + k.Noun + " of a file, or replaces the one of that name, without a question. The fields are\nthose that \"get -o yaml\" writes. carillon apply writes documents of several kinds, and shows what it\nchanges first.",
+		Long:    "Creates the " + k.Noun + " of a file, or replaces the one of that name, without a question. The fields are\nthose that \"get -o yaml\" writes, and ${{ env:NAME }} and ${{ file:PATH }} stand for values. carillon apply\nwrites documents of several kinds, and shows what it changes first.",
 		Example: "  carillon " + k.command() + " apply -f " + k.Noun + ".yaml",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			if file == "" {
 				return cli.Usagef("name the %s's file with -f (- is standard input)", k.Noun)
 			}
-			body, err := a.ReadObject(file, k.Noun, fields, readOnly)
+			from.Files = []string{file}
+			list, err := from.Read(cmd.Context(), a, s, k.Path)
+			if err != nil {
+				return err
+			}
+			body, err := cli.OneObject(list, k.Noun, fields, readOnly)
 			if err != nil {
 				return err
 			}
 			if err := k.secrets(a, body, files); err != nil {
 				return err
 			}
-			return k.Apply(cmd.Context(), a, s, body)
+			return cli.Named(k.Apply(cmd.Context(), a, s, body), func(location string) (int, *cli.Placed, string) {
+				if path, is := strings.CutPrefix(location, "body."); is {
+					return 0, &list[0], path
+				}
+				return 0, nil, ""
+			})
 		}),
 	}
+	from.ValuesFlag(cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the "+k.Noun+"; - is standard input")
 	for i, secret := range k.Secrets {
 		cmd.Flags().StringVar(&files[i], secret.Flag, "", secret.Usage)
@@ -268,7 +302,7 @@ func (k Kind) restore(a *cli.App) *cobra.Command {
 		Example: "  carillon " + k.command() + " list --deleted\n  carillon " + k.command() + " restore NAME",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
 			list, err := k.Of(s).Deleted(cmd.Context())
-			gone, err := cli.Listed("deleted "+k.Noun, args[0], list, err, func(d apiclient.Document) (id, name string) { return d.ID, d.Name })
+			gone, err := cli.Listed("deleted "+k.Noun, k.command()+" list --deleted", args[0], list, err, func(d apiclient.Document) (id, name string) { return d.ID, d.Name })
 			if err != nil {
 				return err
 			}
@@ -360,7 +394,7 @@ func (k Kind) revert(a *cli.App) *cobra.Command {
 	var note string
 	cmd := &cobra.Command{
 		Use: "revert " + strings.ToUpper(k.Noun) + " VERSION", Short: "Write the contents of an old version of a " + k.Noun + " as a new version", Args: cobra.ExactArgs(2),
-		Example: "  carillon " + k.Noun + " versions NAME\n  carillon " + k.Noun + " revert NAME 3",
+		Example: "  carillon " + k.command() + " versions NAME\n  carillon " + k.command() + " revert NAME 3",
 		RunE: cli.About(a, k.Find, func(cmd *cobra.Command, s *cli.Session, d Document, args []string) error {
 			n, err := ReadVersion(args[1])
 			if err != nil {

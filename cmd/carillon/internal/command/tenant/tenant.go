@@ -46,7 +46,7 @@ func listTenants(ctx context.Context, s *cli.Session) ([]apiclient.Doc[apiclient
 func onTenant(a *cli.App, run func(*cobra.Command, *cli.Session, apiclient.Tenant, []string) error) func(*cobra.Command, []string) error {
 	return a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
 		list, err := listTenants(cmd.Context(), s)
-		t, err := cli.Listed("tenant", args[0], list, err, func(t apiclient.Tenant) (id, name string) { return t.ID, t.Name })
+		t, err := cli.Listed("tenant", "tenant list", args[0], list, err, func(t apiclient.Tenant) (id, name string) { return t.ID, t.Name })
 		if err != nil {
 			return err
 		}

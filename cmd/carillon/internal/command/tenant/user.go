@@ -32,7 +32,7 @@ var userView = output.View[apiclient.User]{
 
 func findUser(ctx context.Context, s *cli.Session, word string) (apiclient.User, error) {
 	list, err := apiclient.List[apiclient.User](ctx, 0, s.ListUsers, apiclient.ListUsersParams{})
-	u, err := cli.Listed("user", word, list, err, func(u apiclient.User) (id, name string) { return u.ID, u.Username })
+	u, err := cli.Listed("user", "user list", word, list, err, func(u apiclient.User) (id, name string) { return u.ID, u.Username })
 	return u.Value, err
 }
 
