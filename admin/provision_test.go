@@ -118,7 +118,9 @@ func TestWhatIsDeclaredIsThere(t *testing.T) {
 				var shop struct{ AccessToken string }
 				n.do(http.MethodPost, "/api/v1/auth/tenant", map[string]string{"tenant": "shop"}, &shop, 200)
 				require.ElementsMatch(t, []string{"tenant default", "tenant shop", "user anna"}, n.entries("&cluster=true"))
-				var first struct{ Items []struct{ Actor, Kind, ObjectName, After string } }
+				var first struct {
+					Items []struct{ Actor, Kind, ObjectName, After string }
+				}
 				n.do(http.MethodGet, "/api/v1/audit?cluster=true&operation=first-start", nil, &first, 200)
 				require.Len(t, first.Items, 1)
 				require.Equal(t, [3]string{"first start", "user", "admin"}, [3]string{first.Items[0].Actor, first.Items[0].Kind, first.Items[0].ObjectName})

@@ -25,7 +25,7 @@ type Table struct {
 // NewTable returns the log of a database. Each entry that the database stores from now on has
 // a mark of the hasher.
 func NewTable(database *db.DB, hasher Hasher) Table {
-	database.SetAuditMark(hasher.AuditHash)
+	database.AuditMark.Set(hasher.AuditHash)
 	return Table{DB: database, Hasher: hasher}
 }
 

@@ -54,7 +54,7 @@ func newFixture(t *testing.T, driver, place string) *fixture {
 	s, err := gormstore.Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	s.SetAuditMark(func([]byte) string { return "mark" })
+	s.AuditMark.Set(func([]byte) string { return "mark" })
 	f := &fixture{t: t, ctx: t.Context(), s: s, table: bulk.Table{DB: s.DB}, tenant: domain.TenantID(storetest.NewID()), runs: &fakeRuns{s: s}}
 	f.ok(s.CreateTenant(f.ctx, domain.Tenant{ID: f.tenant, Name: "tenant " + f.tenant.String(), CreatedAt: time.Now()}))
 	e := domain.Executor{ID: domain.ExecutorID(storetest.NewID()), TenantID: f.tenant, Name: "shop", CreatedAt: time.Now()}

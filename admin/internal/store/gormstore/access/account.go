@@ -146,7 +146,7 @@ func (s *Accounts) CreateFirstUser(ctx context.Context, tenant domain.Tenant, u 
 		if err := createTenant(t, tenant); err != nil {
 			return false, err
 		}
-		if !s.Records() {
+		if !s.AuditMark.IsSet() {
 			domain.AuditOf(t.Ctx).Drop()
 		}
 		return true, createUser(t, u, domain.Membership{TenantID: tenant.ID, UserID: u.ID, Role: role})

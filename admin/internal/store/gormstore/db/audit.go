@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"gorm.io/gorm/clause"
 
@@ -103,21 +104,30 @@ func AuditedRow[R any](t *Tx, before, after *R, object func(*R) domain.AuditObje
 	t.AuditedChange(object(one), side(before), side(after))
 }
 
-// SetAuditMark sets the keyed hash that marks entries from now on. Safe for concurrent use.
-func (s *DB) SetAuditMark(hash func(message []byte) string) { s.auditMark.Store(&hash) }
+// AuditMark is the keyed hash that marks entries of the audit log. Its zero value marks none:
+// the database has no audit log of changes. Safe for concurrent use.
+type AuditMark struct {
+	hash atomic.Pointer[func(message []byte) string]
+}
+
+// Set marks entries from now on.
+func (m *AuditMark) Set(hash func(message []byte) string) { m.hash.Store(&hash) }
+
+// IsSet reports whether the database has an audit log of changes.
+func (m *AuditMark) IsSet() bool { return m.hash.Load() != nil }
 
 // InsertAudit writes entries with their marks. A second one with the same id changes nothing.
 func (t *Tx) InsertAudit(entries ...domain.AuditEntry) error {
-	rows := domain.Collect(entries, t.DB.auditRow)
+	rows := domain.Collect(entries, t.DB.AuditMark.row)
 	if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&rows).Error; err != nil {
 		return fmt.Errorf("insert audit entries: %w", err)
 	}
 	return nil
 }
 
-func (s *DB) auditRow(entry *domain.AuditEntry) AuditRow {
+func (m *AuditMark) row(entry *domain.AuditEntry) AuditRow {
 	e, mark := entry.Bounded(), ""
-	if hash := s.auditMark.Load(); hash != nil {
+	if hash := m.hash.Load(); hash != nil {
 		mark = (*hash)(e.MarkMessage())
 	}
 	return AuditRow{
@@ -148,13 +158,10 @@ func (t *Tx) writeAudit() (stored func(error), err error) {
 	}, t.InsertAudit(entry)
 }
 
-// Records reports whether the database has an audit log of changes.
-func (s *DB) Records() bool { return s.auditMark.Load() != nil }
-
 // RecordEach adds entries, whose ids are set at the commit, to the transaction. They belong to
 // an operation that has ended long before, such as the bulk operation of an item.
 func (t *Tx) RecordEach(entries ...domain.AuditEntry) {
-	if t.DB.Records() {
+	if t.DB.AuditMark.IsSet() {
 		t.audited = append(t.audited, entries...)
 	}
 }

@@ -63,7 +63,7 @@ type DB struct {
 	Tables       []OwnedTable // of add-ons
 
 	idSource  atomic.Pointer[func() int64]
-	auditMark atomic.Pointer[func(message []byte) string] // nil: entries of the audit log have no mark
+	AuditMark AuditMark
 }
 
 // createBatch is how many rows one statement inserts: a list may be as long as a tenant
