@@ -40,7 +40,7 @@ func TestLoadedJobsAreAsCreatedOnes(t *testing.T) {
 				require.Equal(t, at.Add(time.Duration(i)*time.Second), got.NextFireAt)
 				got.NextFireAt = want.NextFireAt
 				got.ID, got.Partition, got.Spec.Name = want.ID, want.Partition, want.Spec.Name
-				got.CreatedAt, got.UpdatedAt = want.CreatedAt, want.UpdatedAt
+				got.CreatedAt, got.UpdatedAt, got.Written.At = want.CreatedAt, want.UpdatedAt, want.Written.At
 				require.Equal(t, want, got)
 			}
 
