@@ -2,6 +2,7 @@ package provision
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -96,7 +97,10 @@ func Read(name string, getenv func(string) (string, bool)) (*Declaration, error)
 		}
 		values, err := document.Objects(raw)
 		if err != nil {
-			wrong := err.(*document.Error)
+			wrong, is := errors.AsType[*document.Error](err)
+			if !is {
+				return fail(file, 0, err.Error())
+			}
 			return fail(file, wrong.Line, wrong.Text)
 		}
 		for _, v := range values {

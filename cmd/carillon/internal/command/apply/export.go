@@ -24,7 +24,7 @@ repository or another server. KIND is a kind as in the documents, such as Job. S
 written as fingerprints: an apply to the same server keeps them.`,
 		Example: "  carillon export > shop.yaml\n  carillon export --all-tenants > cluster.yaml\n  carillon export Calendar Job | carillon apply -f - --context staging",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
-			documents := []json.RawMessage{}
+			var documents []json.RawMessage
 			var err error
 			if all {
 				documents, err = exportAll(cmd.Context(), a, s, args, declared)
@@ -38,7 +38,7 @@ written as fingerprints: an apply to the same server keeps them.`,
 				list := json.NewEncoder(a.Out)
 				list.SetIndent("", "  ")
 				list.SetEscapeHTML(false)
-				return list.Encode(documents)
+				return list.Encode(append([]json.RawMessage{}, documents...)) // an empty list, not null
 			}
 			for _, raw := range documents {
 				fmt.Fprintln(a.Out, "---")

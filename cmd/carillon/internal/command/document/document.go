@@ -165,9 +165,9 @@ func tellUsers(a *cli.App, users *apiclient.DocumentUsers) {
 	if users == nil {
 		return
 	}
-	names := make([]string, len(users.First))
-	for i, u := range users.First {
-		names[i] = u.Kind + " " + output.Clean(u.Name)
+	names := make([]string, 0, len(users.First)+1)
+	for _, u := range users.First {
+		names = append(names, u.Kind+" "+output.Clean(u.Name))
 	}
 	switch rest := users.Count - int64(len(names)); {
 	case users.Count == 0:
