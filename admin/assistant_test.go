@@ -359,7 +359,7 @@ func TestAssistantExplains(t *testing.T) {
 	got = until("tick", "admin paused the job at ", ": it fires no more until it is resumed (books are closed)", `The job is paused by "admin" since `, `note "books are closed"`)
 	require.Nil(t, got.Run)
 	n.do(http.MethodPost, "/api/v1/jobs/"+tick+"/resume", nil, nil, 200)
-	until("tick", "The job was edited, paused or resumed within the last week, last by \"admin\"")
+	until("tick", `The newest change: "admin" resumed it at `)
 
 	n.do(http.MethodPost, "/api/v1/executors/"+reports+"/disable", args{"note": "it moves"}, nil, 200)
 	until("tick", `The executor "reports" is disabled, note "it moves"`)

@@ -213,11 +213,20 @@ func (s *server) inTheWay(ctx context.Context, j *apiclient.Job) ([]string, erro
 			out = append(out, maintenanceLine(m))
 		}
 	}
-	if j.State != "paused" && s.Now().Sub(j.UpdatedAt) < 7*24*time.Hour && j.UpdatedAt.After(j.CreatedAt) {
-		say("The job was edited, paused or resumed within the last week, last by %s at %s; it is at revision %d.", name(j.UpdatedBy), stamp(j.UpdatedAt), j.Revision)
+	events, err := s.Client.ListJobEvents(ctx, j.ID, apiclient.ListJobEventsParams{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range events.Value.Items {
+		if did := recently[e.What]; did != "" && s.Now().Sub(e.At) < 7*24*time.Hour {
+			say("The newest change: %s %s it at %s; it is at revision %d.", name(e.By), did, stamp(e.At), j.Revision)
+		}
 	}
 	return out, nil
 }
+
+// recently are the changes of a job that may explain its runs. A pause is told on its own.
+var recently = map[string]string{"edited": "edited", "resumed": "resumed"}
 
 func maintenanceLine(m *apiclient.Maintenance) string {
 	of := "of the cluster"
