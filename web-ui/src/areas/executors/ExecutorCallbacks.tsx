@@ -18,7 +18,7 @@ export function ExecutorCallbacks({ executor }: { executor: ExecutorDetail }) {
   if (executor.kind === 'built_in' || (reach.length === 0 && !canEdit)) return null
   return (
     <section className="card row" aria-label={t('executors.callbacksTo')}>
-      <h2 style={{ margin: 0 }}>{t('executors.callbacksTo')}</h2>
+      <h2 className="no-margin">{t('executors.callbacksTo')}</h2>
       {reach.length > 0 ? <span className="mono">{reach.join(', ')}</span> : <span className="muted">{t('executors.callbacksOwn')}</span>}
       {canEdit && <ActionButton onClick={() => setEditing(true)}>{t('action.edit')}</ActionButton>}
       {editing && <CallbacksDialog executor={executor} onClose={() => setEditing(false)} />}
