@@ -63,7 +63,7 @@ const (
 
 func (s *server) addExplain() {
 	add(s, reads, "explain_job", "Why did a job (not) run?", "Say why a job did or did not run: what happened to the run of a fire time, whose doing it is, why each instance did or did not get it, what stands in the way now, its recent runs and next fires. The first tool for questions such as: why did the nightly report not run?",
-		[]string{"list-jobs", "get-job", "explain-fire", "explain-run", "list-runs", "next-fires", "get-executor", "list-maintenance"}, s.explainJob)
+		[]string{"list-jobs", "get-job", "explain-fire", "explain-run", "list-runs", "list-job-events", "next-fires", "get-executor", "list-maintenance"}, s.explainJob)
 }
 
 func (s *server) explainJob(ctx context.Context, in explainInput) (a answer[explained], err error) {
