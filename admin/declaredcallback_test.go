@@ -89,7 +89,7 @@ func TestDeclaredCallbackKinds(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(to.all()[0].body), &end))
 			require.Equal(t, []string{bad.ID, "work"}, []string{end.RunID, to.all()[0].header.Get("X-Job")})
 
-			// A permission that is taken away leaves what is there, and lets nothing new in.
+			// Without its permission a stored callback stays, and a new one is refused.
 			n.patch("/api/v1/executors/"+n.executorID("shop"), map[string]any{"callbacksTo": []string{}})
 			ex = declare("2.0.0", executor.Timeout(time.Minute))
 			require.Empty(t, refusals(ex))

@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/provision"
 )
 
-// ProvisionError says what is wrong with a provision file, by line.
+// ProvisionError has the mistakes of a provision file, by line.
 type ProvisionError = provision.Error
 
 // CheckProvision judges a provision file, or a folder of such files, with its secrets as New does,

@@ -271,7 +271,7 @@ func TestABadFileEndsTheStart(t *testing.T) {
 	require.ErrorContains(t, err, "provision.yaml:17: JoinToken web: secrets.token: open ")
 }
 
-// TestMistakesAreTold: those of all documents at once, each with its line and with what to do.
+// TestMistakesAreTold checks that a start names the mistakes of all documents with line and next step.
 func TestMistakesAreTold(t *testing.T) {
 	t.Parallel()
 	file, token, key := provisionFile(t)

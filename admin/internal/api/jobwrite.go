@@ -234,7 +234,7 @@ func (js *jobs) readJob(ctx context.Context, id auth.Identity, w *JobWrite, old 
 	return spec, executor, err
 }
 
-// chooseCallbacks reads the callbacks of a job. What is wrong with their fields is collected in r.
+// chooseCallbacks reads the callbacks of a job and collects mistakes of their fields in r.
 func (js *jobs) chooseCallbacks(ctx context.Context, id auth.Identity, r *reader, w *JobWrite, old *domain.Job, own domain.Executor, spec *domain.JobSpec, allow catalogue.Lenient) error {
 	c := callback.Chooser{Store: js.store, Handlers: js.handlers, ID: id, Own: own, Allow: allow}
 	for _, one := range []struct {

@@ -84,7 +84,7 @@ func TestNodesThatStartAtOnce(t *testing.T) {
 	require.Equal(t, []domain.Membership{{TenantID: w.tenants["acme"], UserID: u.ID, Role: domain.RoleEditor}}, places)
 }
 
-// What is there stays. A credential that stands for something else says so.
+// Existing objects stay. A credential with another meaning is reported.
 func TestWhatIsThereStays(t *testing.T) {
 	w := newWorld(t)
 	token, err := auth.NewJoinToken()

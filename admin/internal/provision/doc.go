@@ -9,7 +9,7 @@
 // Promises:
 //   - A secret does not stand in the file and is not shown: the file names a file or a variable
 //     that holds it.
-//   - What is there is neither changed nor deleted. The same file can be given at each start, to
+//   - Existing objects are neither changed nor deleted. The same file can be given at each start, to
 //     several nodes at once.
 //   - Secrets of keys and tokens are as strong as those that package auth makes.
 package provision

@@ -243,7 +243,7 @@ func (d *Declaration) err() error {
 	return &Error{Problems: d.problems}
 }
 
-// Summary counts what is declared.
+// Summary counts the declared documents.
 func (d *Declaration) Summary() string {
 	var kinds []string
 	counts := map[string]int{}

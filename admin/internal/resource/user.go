@@ -17,8 +17,7 @@ type User struct {
 // Going are documents that a request deletes, or changes so that they may refer to others.
 type Going map[SetMember]bool
 
-// MaxGoing bounds the documents of one request that are deleted or changed: those that it has, and
-// those that it prunes.
+// MaxGoing bounds the documents that one request deletes, prunes or changes.
 const MaxGoing = 2000
 
 // Stay are the users that a request leaves as they are.

@@ -13,8 +13,8 @@ import (
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// Declared returns a reader for callbacks that code declares. It has the rules of a caller who is
-// bound to the executor of the code, and to those that its CallbacksTo names. A permission that
+// Declared returns a reader for callbacks that code declares. It judges them
+// as requests of a caller with rights for the executor of the code and for its CallbacksTo. A permission that
 // cannot be read is an error of the store.
 func Declared(from Store, handlers nodehandler.List) func(ctx context.Context, of store.ExecutorKey, at string, to *proto.Callback, was domain.FollowUp) (domain.FollowUp, error) {
 	return func(ctx context.Context, of store.ExecutorKey, at string, to *proto.Callback, was domain.FollowUp) (domain.FollowUp, error) {

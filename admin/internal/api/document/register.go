@@ -232,7 +232,7 @@ func (a *API) get(ctx context.Context, id auth.Identity, in *OneInput) (*Output,
 	})
 }
 
-// maxUsers bounds the users that are counted, and shownUsers those that are named.
+// maxUsers bounds the counted users, and shownUsers the named ones.
 const maxUsers, shownUsers = 1000, 20
 
 // read takes a body that the schema has passed.

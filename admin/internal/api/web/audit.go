@@ -27,8 +27,8 @@ func (s *Server) Audit(record func(ctx context.Context, e domain.AuditEntry)) {
 	s.audit.record = record
 }
 
-// Records returns a context whose writes of documents are recorded as those of an operation that
-// comes with no request. Without Audit it is ctx itself.
+// Records returns a context for an operation without a request. The audit log records its writes
+// of documents under the name of the operation. Without Audit it is ctx itself.
 func (s *Server) Records(ctx context.Context, id auth.Identity, operation string) context.Context {
 	if s.audit.record == nil {
 		return ctx

@@ -36,7 +36,7 @@ func (w *Warehouse) PickLists(ctx context.Context) (Done, error) {
 	return w.Shop.look(ctx, "SELECT COUNT(*) FROM orders WHERE state = 'paid' AND id NOT IN (SELECT order_id FROM parcels) AND created_at > ?", w.Shop.since(24*time.Hour))
 }
 
-// NightCount compares the stock with what was sold.
+// NightCount compares the stock with the sales.
 //
 //carillon:clock name=night-count cron="30 22 * * *" zone=Asia/Shanghai idempotent timeout=10m labels="team=warehouse" owner=stock@shop.example description="Compare stock and sales at night"
 func (w *Warehouse) NightCount(ctx context.Context) (Done, error) {
@@ -46,7 +46,7 @@ func (w *Warehouse) NightCount(ctx context.Context) (Done, error) {
 	return w.Shop.look(ctx, "SELECT COUNT(*) FROM products WHERE stock < (SELECT COALESCE(SUM(quantity), 0) FROM order_lines WHERE product_id = products.id)")
 }
 
-// SupplierOrders orders what is low.
+// SupplierOrders orders goods with a low stock.
 //
 //carillon:clock name=supplier-orders cron="0 9 * * MON-FRI" zone=Asia/Shanghai timeout=10m retries=1 retry-delay=1m labels="team=warehouse" owner=stock@shop.example description="Order low products from the supplier on workdays"
 func (w *Warehouse) SupplierOrders(ctx context.Context) (Done, error) {

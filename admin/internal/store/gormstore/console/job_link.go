@@ -122,7 +122,7 @@ type calendarEdit struct {
 	name, by    string
 }
 
-// author is who has changed the jobs of the calendar, and why.
+// author names the person who changed the calendar, as the reason of the change of its jobs.
 func (e *calendarEdit) author() string {
 	why := fmt.Sprintf("because calendar %s changed", e.name)
 	if e.by != "" {

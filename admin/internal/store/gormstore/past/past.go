@@ -1,7 +1,7 @@
-// Package past answers: how do runs get into the database that had ended before?
+// Package past imports runs that ended before they came into the database.
 //
-// It writes the rows that the engine would have left: runs, earlier attempts and the ends
-// that statistics count. Nothing moves these runs any more, so the engine is not asked.
+// It writes the rows that the engine would have left, which are runs, earlier attempts and the
+// ends for the statistics. Nothing moves these runs any more, so the engine is not asked.
 package past
 
 import (
@@ -169,7 +169,7 @@ func knownRuns(t *db.Tx, p *store.ImportRunsParams) (map[domain.ExecutionID]reco
 	return out, rows.Err()
 }
 
-// insertInstances writes those that do not exist yet.
+// insertInstances writes the instances that do not exist yet.
 func insertInstances(t *db.Tx, p *store.ImportRunsParams, now time.Time) error {
 	if len(p.Instances) == 0 {
 		return nil
