@@ -108,7 +108,7 @@ func TestCallbackKinds(t *testing.T) {
 			// What callbacks need is not deleted, and has its name after a change.
 			var refused struct{ Detail string }
 			n.do(http.MethodDelete, "/api/v1/executors/"+n.executorID("billing")+"?jobs=delete&instances=end", nil, &refused, 409)
-			require.Contains(t, refused.Detail, "callbacks of other executors lead to the executor \"billing\", in jobs: 1")
+			require.Contains(t, refused.Detail, "jobs of other executors have callbacks to the executor \"billing\" (1)")
 			n.patch("/api/v1/executors/"+n.executorID("billing"), map[string]any{"name": "accounts"})
 			n.do(http.MethodGet, "/api/v1/jobs/by-name/close", nil, &shown, 200)
 			require.Equal(t, "accounts", shown.OnSuccess["executor"].(map[string]any)["name"])

@@ -40,7 +40,7 @@ func (u ExecutorUse) InTheWay(name string, endInstances bool) error {
 	note("query.instances", u.Instances, "connected instance", "connected instances", "instances=end ends their sessions, and what they run is lost")
 	e.Message = fmt.Sprintf("the executor %q has %s; delete or stop them first, or take them along", name, strings.Join(has, ", "))
 	if u.Callbacks > 0 {
-		e.Message = fmt.Sprintf("callbacks of other executors lead to the executor %q, in jobs: %d; change these jobs first", name, u.Callbacks)
+		e.Message = fmt.Sprintf("jobs of other executors have callbacks to the executor %q (%d); change these jobs first", name, u.Callbacks)
 	}
 	return e
 }

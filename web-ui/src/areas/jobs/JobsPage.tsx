@@ -33,7 +33,7 @@ export function JobsPage() {
   const [search, setSearch] = useDraftSearch(committed, (next: JobsSearch) => void navigate({ to: '/jobs', search: next }))
   const canEdit = useCan('editor')
   const { proposed, ...query } = committed
-  const jobs = useQuery(queries.jobs({ ...query, recent: RUNS_SHOWN }))
+  const jobs = useQuery({ ...queries.jobs({ ...query, recent: RUNS_SHOWN }), enabled: !proposed })
   const waiting = useQuery(proposalQueries.proposals()).data?.items.length ?? 0
   const columns = useJobColumns()
 
