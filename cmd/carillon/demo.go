@@ -60,10 +60,13 @@ Everything is kept in --data; a second start goes on with it. Ctrl-C stops both.
 		},
 	}
 	serverFlags(cmd.Flags())
-	// What is asked of the API would push the password off the screen.
-	level := cmd.Flags().Lookup("log-level")
-	level.DefValue = "warn"
-	_ = level.Value.Set(level.DefValue)
+	// Requests in the log would push the password off the screen. The sample data stays out of the
+	// folder of a server.
+	for name, value := range map[string]string{"log-level": "warn", "data": "carillon-demo-data"} {
+		flag := cmd.Flags().Lookup(name)
+		flag.DefValue = value
+		_ = flag.Value.Set(value)
+	}
 	cmd.Flags().StringVar(&shop, "shop", "", "the sample shop's program (default: sample-shop beside this program)")
 	cmd.Flags().BoolVar(&noHistory, "no-history", false, "import no week of sample runs at the first start")
 	return cmd
