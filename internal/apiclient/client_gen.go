@@ -4356,6 +4356,18 @@ type PlanWarning struct {
 	Text string `json:"text"`
 }
 
+// Preferences defines model for Preferences.
+type Preferences struct {
+	// Language Language of the pages; absent: as the browser says
+	Language string `json:"language,omitempty"`
+
+	// Theme Colours of the pages; absent: as the system says
+	Theme string `json:"theme,omitempty"`
+
+	// Times How lists write instants; absent: relative
+	Times string `json:"times,omitempty"`
+}
+
 // Preview defines model for Preview.
 type Preview struct {
 	// Fires The next fire times
@@ -5581,7 +5593,8 @@ type SessionUser struct {
 	MustChangePassword bool `json:"mustChangePassword"`
 
 	// PlatformAdmin May manage all tenants
-	PlatformAdmin bool `json:"platformAdmin"`
+	PlatformAdmin bool        `json:"platformAdmin"`
+	Preferences   Preferences `json:"preferences"`
 
 	// Role In the session's tenant: viewer, operator, editor, scripter or admin. API keys may also have caller, timer and manager, or several joined by +
 	Role string `json:"role"`
@@ -8594,6 +8607,14 @@ func (c *Client) AcceptInvitation(ctx context.Context, id string, edits ...Edit)
 // The tenant is not told.
 func (c *Client) DeclineInvitation(ctx context.Context, id string, edits ...Edit) (Doc[None], error) {
 	r := newRequest("POST", "/api/v1/me/invitations/{id}/decline", id)
+	return ask[None](ctx, c, r, edits)
+}
+
+// SetPreferences asks PUT /api/v1/me/preferences: Choose language, colours and times of the pages.
+// For the user who asks, on each machine. Replaces all of them.
+func (c *Client) SetPreferences(ctx context.Context, body Preferences, edits ...Edit) (Doc[None], error) {
+	r := newRequest("PUT", "/api/v1/me/preferences")
+	r.Body = body
 	return ask[None](ctx, c, r, edits)
 }
 

@@ -3,3 +3,5 @@
 import './first.mjs'
 import './away.mjs'
 import './transfer.mjs'
+import './empty.mjs'
+import './logs.mjs'

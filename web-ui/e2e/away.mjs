@@ -2,20 +2,11 @@
 // pages of their own build. With processes of their own, which are cut off,
 // stopped and killed.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:net'
 import { after } from 'node:test'
 import { axe, newPage, overflow, settled, shot } from './browser.mjs'
-import { startDemo } from './demo.mjs'
+import { freePort, startDemo } from './demo.mjs'
 import { startProxy } from './proxy.mjs'
 import { browser, signIn, test } from './world.mjs'
-
-const freePort = () =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address()
-      server.close(() => resolve(port))
-    })
-  })
 
 let demo
 let line

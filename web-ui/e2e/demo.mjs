@@ -1,13 +1,23 @@
 // The real processes: `carillon demo` (an admin and the sample shop), and an
 // admin alone that goes on with its data after the first one was killed.
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const START_MS = 60_000
 const STOP_MS = 30_000
 const bin = process.env.CARILLON_BIN ?? new URL('../../bin/carillon', import.meta.url).pathname
+
+/** A port of the loopback that nothing uses now. */
+export const freePort = () =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address()
+      server.close(() => resolve(port))
+    })
+  })
 
 /** Starts a process; resolves to it and to what `find` finds in its output. */
 async function launch(args, find, env = {}) {
@@ -27,6 +37,7 @@ async function launch(args, find, env = {}) {
     child.stdout.on('data', read)
     child.stderr.on('data', read)
     child.once('error', reject)
+    void ended.then(() => clearTimeout(timer))
     void ended.then((code) => reject(new Error(`${args[0]} ended with code ${code}:\n${output}`)))
   }).catch((err) => {
     child.kill('SIGKILL')
@@ -88,6 +99,22 @@ export async function startDemo({ http = 0, executors = 0, base = '' } = {}) {
       // Only an admin that was killed leaves the application behind.
       if (admin !== demo) signal(shop, 'SIGKILL')
       rmSync(data, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Starts an agent for shell scripts at an admin's port of executors. Scripts run as nobody if this process is root. */
+export async function startAgent({ executors, token, key }) {
+  const work = mkdtempSync(join(tmpdir(), 'carillon-e2e-agent-'))
+  chmodSync(work, 0o755)
+  const flags = ['--addresses', executors, '--executor', 'agents', '--journal', join(work, 'journal'), '--allow-scripts=shell', '--script-key', key, '--max-output', '256MiB']
+  const user = process.getuid() === 0 ? ['--run-as', 'nobody'] : []
+  const agent = await launch(['agent', ...flags, ...user], (output) => /connected to admin/.test(output), { CARILLON_EXECUTOR_TOKEN: token })
+  return {
+    async stop() {
+      agent.child.kill('SIGKILL')
+      await agent.ended
+      rmSync(work, { recursive: true, force: true })
     },
   }
 }

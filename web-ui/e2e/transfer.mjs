@@ -5,6 +5,7 @@
 // an admin of its own.
 import assert from 'node:assert/strict'
 import { after } from 'node:test'
+import { client, until } from './api.mjs'
 import { GUARD_MS, newPage, settled } from './browser.mjs'
 import { startDemo } from './demo.mjs'
 import { browser, signIn, test } from './world.mjs'
@@ -15,14 +16,6 @@ const STEP_MS = 2_500
 
 let demo
 after(() => demo?.stop())
-
-async function call(method, path, token, body) {
-  const options = { method, headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' } }
-  if (body) options.body = JSON.stringify(body)
-  const res = await fetch(`${demo.url}/api/v1${path}`, options)
-  if (!res.ok) throw new Error(`${method} ${path}: ${res.status} ${await res.text()}`)
-  return res.status === 204 ? undefined : res.json()
-}
 
 const header = (headers, name) => Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
 
@@ -97,9 +90,9 @@ async function open(page, path) {
 }
 
 /** Makes 1,000 jobs, and waits until they have runs. */
-async function busy(token) {
-  const { items: [executor] } = await call('GET', '/executors?q=sample-shop', token)
-  const { items: handlers } = await call('GET', `/executors/${executor.id}/handlers`, token)
+async function busy(call) {
+  const { items: [executor] } = await call('GET', '/executors?q=sample-shop')
+  const { items: handlers } = await call('GET', `/executors/${executor.id}/handlers`)
   const items = Array.from({ length: JOBS }, (_, i) => ({
     name: `busy-${i}`,
     description: `Job ${i} of many`,
@@ -109,20 +102,14 @@ async function busy(token) {
     schedule: { kind: 'fixed_rate', every: '5s' },
     dispatchTimeout: '10s',
   }))
-  const made = await call('POST', '/jobs/batch?allowUnfitInput=true', token, { items })
+  const made = await call('POST', '/jobs/batch?allowUnfitInput=true', { items })
   assert.equal(made.created, JOBS, JSON.stringify(made.items.find((one) => one.problem)))
-  for (const end = Date.now() + GUARD_MS; Date.now() < end; ) {
-    const runs = await call('GET', '/runs?q=busy-&limit=50', token)
-    if (runs.items.length === 50) return
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-  assert.fail('the jobs do not fire')
+  await until(() => call('GET', '/runs?q=busy-&limit=50'), (runs) => runs.items.length === 50, 'the jobs do not fire')
 }
 
 test('an idle tab of a busy tenant takes at most 100 kB a minute', async () => {
   demo = await startDemo()
-  const { accessToken: token } = await call('POST', '/auth/login', '', { username: 'admin', password: demo.password })
-  await busy(token)
+  await busy(await client(demo.url, demo.password))
   const { page } = await newPage(browser)
   const count = await counting(page)
   await page.clock.install()

@@ -22,7 +22,8 @@ export function test(name, step) {
       await step()
     } catch (err) {
       broken = name
-      await shot(page, 'failed').catch(() => {})
+      const open = browser.contexts().flatMap((one) => one.pages())
+      for (const [i, one] of open.entries()) await shot(one, `failed-${i}`).catch(() => {})
       throw err
     }
   })

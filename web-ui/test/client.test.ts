@@ -14,7 +14,7 @@ const BASE = 'http://localhost/api/v1'
 const login = (token: string, livesMs = 900_000): Login => ({
   accessToken: token,
   expiresAt: new Date(Date.now() + livesMs).toISOString(),
-  user: { id: '1', username: 'admin', role: 'admin', platformAdmin: true, mustChangePassword: false, executors: [] },
+  user: { id: '1', username: 'admin', role: 'admin', platformAdmin: true, mustChangePassword: false, executors: [], preferences: {} },
   tenant: { id: '1', name: 'default' },
 })
 

@@ -20,6 +20,8 @@ type SessionUser struct {
 	MustChangePassword bool   `json:"mustChangePassword" doc:"Until then only /me, /auth/password and /auth/logout answer"`
 	// Executors is empty for the whole tenant.
 	Executors []string `json:"executors" doc:"Names of the executors that the role is bound to; empty: the whole tenant"`
+	// Preferences are empty for an API key.
+	Preferences domain.Preferences `json:"preferences" doc:"What the user chose for the pages"`
 }
 
 // Login is a session's begin or renewal.
@@ -115,6 +117,7 @@ func sessionUser(id auth.Identity) SessionUser {
 	u := SessionUser{
 		ID: id.User.String(), Username: id.Name, Role: string(id.Role),
 		PlatformAdmin: id.PlatformAdmin, MustChangePassword: id.MustChangePassword, Executors: web.EmptyIfNil(id.Scope.Executors),
+		Preferences: id.Preferences,
 	}
 	if id.Kind == auth.KindAPIKey {
 		u.ID, u.Username = domain.UserID(id.APIKey).String(), id.Actor()
@@ -216,6 +219,13 @@ func (ss *sessions) register(server *web.Server) {
 		Method: http.MethodGet, Path: web.Base + "/me", ID: "me", Tag: "session", Summary: "Who asks, and what is allowed",
 		Description: "The user or API key, the tenant, and the rights that the role gives there.",
 	}, ss.me)
+	web.Register(server, web.SignedIn, web.Operation{
+		Method: http.MethodPut, Path: web.Base + "/me/preferences", ID: "set-preferences", Tag: "session", Summary: "Choose language, colours and times of the pages",
+		Description: "For the user who asks, on each machine. Replaces all of them.",
+		Unaudited:   "it is how the pages look for one person", Status: http.StatusNoContent,
+	}, func(ctx context.Context, id auth.Identity, in *struct{ Body domain.Preferences }) (*struct{}, error) {
+		return nil, ss.auth.SetPreferences(ctx, id, in.Body)
+	})
 }
 
 func (ss *sessions) me(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body Me }, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // cookieOf returns the refresh cookie of an answer.
@@ -89,6 +90,22 @@ func TestSession(t *testing.T) {
 	require.Negative(t, cookieOf(t, out).MaxAge, "the browser forgets it")
 	w.call("", "POST", "/auth/refresh", nil, sendCookie(again)).problem(401, "unauthenticated")
 	w.call("", "POST", "/auth/logout", nil).is(204)
+}
+
+func TestPreferences(t *testing.T) {
+	w := newWorld(t)
+	chosen := map[string]any{"language": "zh", "theme": "dark"}
+	w.call("acme/viewer", "PUT", "/me/preferences", chosen).is(204)
+	require.Equal(t, domain.Preferences{Language: "zh", Theme: "dark"}, into[Me](w.call("acme/viewer", "GET", "/me", nil).is(200)).User.Preferences)
+	other := w.call("", "POST", "/auth/login", map[string]any{"username": "acme-viewer", "password": peerPassword}).is(200)
+	require.Equal(t, "zh", into[Login](other).User.Preferences.Language, "on another machine")
+	require.Empty(t, into[Me](w.call("acme/editor", "GET", "/me", nil).is(200)).User.Preferences, "of one user")
+
+	w.call("acme/viewer", "PUT", "/me/preferences", map[string]any{"language": "fr"}).problem(422, "validation_failed")
+	w.key("key", "viewer")
+	w.call("key", "PUT", "/me/preferences", chosen).problem(403, "permission_denied")
+	w.call("acme/viewer", "PUT", "/me/preferences", map[string]any{}).is(204)
+	require.Empty(t, into[Me](w.call("acme/viewer", "GET", "/me", nil).is(200)).User.Preferences)
 }
 
 func TestLoginRefusals(t *testing.T) {

@@ -147,7 +147,7 @@ func (a account) identity(tenant domain.TenantID) Identity {
 	return Identity{
 		Kind: KindUser, Tenant: tenant, User: a.user.ID, Name: a.user.Username,
 		Role: a.role, Permissions: permissionsOf(a.role, a.scope), Scope: a.scope,
-		PlatformAdmin: a.user.PlatformAdmin, MustChangePassword: a.user.MustChangePassword,
+		PlatformAdmin: a.user.PlatformAdmin, MustChangePassword: a.user.MustChangePassword, Preferences: a.user.Preferences,
 	}
 }
 

@@ -48,6 +48,8 @@ type Identity struct {
 	Via string
 	// MustChangePassword: everything but the change itself is refused.
 	MustChangePassword bool
+	// Preferences are those of a user.
+	Preferences domain.Preferences
 }
 
 // Known reports whether there is anybody at all.

@@ -320,6 +320,18 @@ func (s *Service) ChangePassword(ctx context.Context, id Identity, current, next
 	return s.begin(ctx, user, tenant, s.newID())
 }
 
+// SetPreferences replaces what a user chose for the pages. CodeDenied: an API key asks.
+func (s *Service) SetPreferences(ctx context.Context, id Identity, p domain.Preferences) error {
+	if id.Kind != KindUser {
+		return domain.Errorf(domain.CodeDenied, "an API key has no preferences: sign in as a user")
+	}
+	if err := s.store.SetPreferences(ctx, id.User, p); err != nil {
+		return fmt.Errorf("set preferences: %w", err)
+	}
+	s.Forget(id.User)
+	return nil
+}
+
 // SetPassword writes a new password and ends all sessions of the user. With
 // mustChange the user has to choose another one at the next login. only is the
 // tenant on whose word it is done, or 0 (store.UpdateUser).

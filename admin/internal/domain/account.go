@@ -82,7 +82,15 @@ type User struct {
 	Disabled           bool
 	// SessionVersion grows when all sessions of the user must end.
 	SessionVersion int64
+	Preferences    Preferences
 	CreatedAt      time.Time
+}
+
+// Preferences are what a person chose for the pages, on each machine. Empty: nothing was chosen.
+type Preferences struct {
+	Language string `json:"language,omitempty" enum:"en,zh" doc:"Language of the pages; absent: as the browser says"`
+	Theme    string `json:"theme,omitempty" enum:"system,light,dark" doc:"Colours of the pages; absent: as the system says"`
+	Times    string `json:"times,omitempty" enum:"relative,local,utc" doc:"How lists write instants; absent: relative"`
 }
 
 // Membership gives a user a role in a tenant.

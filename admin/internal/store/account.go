@@ -42,6 +42,8 @@ type Accounts interface {
 	// to another one too, or is a platform administrator's. 0: it is done on its
 	// owner's word or a platform administrator's.
 	UpdateUser(ctx context.Context, u domain.User, only domain.TenantID) error
+	// SetPreferences replaces what a person chose for the pages.
+	SetPreferences(ctx context.Context, user domain.UserID, p domain.Preferences) error
 
 	CreateRefreshToken(ctx context.Context, t domain.RefreshToken) error
 	// UseRefreshToken marks the token used and returns it. CodeTokenExpired

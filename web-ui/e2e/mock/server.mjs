@@ -36,7 +36,7 @@ function issue(user, tenant, res) {
   cookies.set(cookie, { user, tenant })
   res.setHeader('Set-Cookie', `carillon_refresh=${cookie}; HttpOnly; SameSite=Strict; Path=/api/v1/auth`)
   const { id, username, role, platformAdmin, mustChangePassword } = user
-  return { accessToken: token, expiresAt: d.iso(expires), user: { id, username, role, platformAdmin, mustChangePassword, executors: [] }, tenant: { id: tenant.id, name: tenant.name } }
+  return { accessToken: token, expiresAt: d.iso(expires), user: { id, username, role, platformAdmin, mustChangePassword, executors: [], preferences: user.preferences ?? {} }, tenant: { id: tenant.id, name: tenant.name } }
 }
 
 const page = (items, query) => {

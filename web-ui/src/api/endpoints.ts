@@ -48,6 +48,7 @@ export const api = {
     return login
   },
   me: (signal?: AbortSignal) => take(http.GET('/api/v1/me', { signal })),
+  setPreferences: (body: T.Preferences) => take(http.PUT('/api/v1/me/preferences', { body })),
 
   myInvitations: (signal?: AbortSignal) => take(http.GET('/api/v1/me/invitations', { signal })),
   acceptInvitation: (id: T.Id) => take(http.POST('/api/v1/me/invitations/{id}/accept', { params: at(id) })),

@@ -20,6 +20,7 @@ export type Problem = S['Problem']
 export type ProblemItem = S['ProblemItem']
 
 export type Login = S['Login']
+export type Preferences = S['Preferences']
 export type Me = S['Me']
 export type Role = S['User']['role']
 /** A part of an API key's role. */

@@ -1,6 +1,6 @@
 // Parts that several pictures draw: axes, marks of the legend, a hatching.
 import type { ReactNode } from 'react'
-import type { Scale, TimeTick } from './scale'
+import { CHAR_PX, type Scale, type TimeTick } from './scale'
 
 /** Room for the labels of an axis. */
 export const AXIS_PX = 18
@@ -12,15 +12,21 @@ export function TimeAxis({ ticks, x, top, bottom, width, left = LEFT_PX }: { tic
   return (
     <g>
       <line className="axis" x1={left} x2={width - RIGHT_PX} y1={bottom} y2={bottom} />
-      {ticks.map((tick) => {
+      {ticks.map((tick, i) => {
         const at = x(tick.at)
-        const anchor = at > width - RIGHT_PX - 14 ? 'end' : 'middle'
+        const half = (tick.label.length * CHAR_PX) / 2
+        const anchor = at + half > width - 1 ? 'end' : 'middle'
+        const before = ticks[i - 1]
+        // A label that the edge pushes back may touch the one before it.
+        const free = anchor === 'middle' || !before || width - 1 - 2 * half > x(before.at) + half
         return (
           <g key={tick.at}>
             <line className="grid" x1={at} x2={at} y1={top} y2={bottom} />
-            <text className="tick" x={anchor === 'end' ? width - 1 : at} y={bottom + 13} textAnchor={anchor}>
-              {tick.label}
-            </text>
+            {free && (
+              <text className="tick" x={anchor === 'end' ? width - 1 : at} y={bottom + 13} textAnchor={anchor}>
+                {tick.label}
+              </text>
+            )}
           </g>
         )
       })}

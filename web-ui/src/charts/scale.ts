@@ -54,7 +54,7 @@ export interface TimeTick {
 
 const TIME_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, S, 2 * S, 5 * S, 10 * S, 15 * S, 30 * S, M, 2 * M, 5 * M, 10 * M, 15 * M, 30 * M, H, 3 * H, 6 * H, 12 * H, D, 2 * D, 7 * D, 14 * D, 30 * D, 90 * D, 365 * D]
 /** Pixels of a character of a label, and the least space between labels. */
-const CHAR_PX = 6.2
+export const CHAR_PX = 6.2
 const SPACE_PX = 8
 
 function labelOf(at: number, step: number, zone: string): string {

@@ -43,6 +43,13 @@ export function loadTimeStyle(): TimeStyle {
 
 export const saveTimeStyle = (style: TimeStyle): void => write('carillon.times', style)
 
+/** What was chosen in this browser; what was not is left out. */
+export const chosen = (): { language?: Lang; theme?: ThemeChoice; times?: TimeStyle } => ({
+  ...(read('carillon.lang') && { language: loadLang() }),
+  ...(read('carillon.theme') && { theme: loadTheme() }),
+  ...(read('carillon.times') && { times: loadTimeStyle() }),
+})
+
 export const loadFlag = (key: string, fallback: boolean): boolean => {
   const value = read(`carillon.${key}`)
   return value === null ? fallback : value === '1'

@@ -1,13 +1,39 @@
 // Language, theme and how times are written, for the top bar and for the pages
 // before signing in.
 import { BulbOutlined, ClockCircleOutlined, GlobalOutlined } from '@ant-design/icons'
+import { useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { getSession } from '../api/session'
 import { setLang } from '../i18n'
-import type { Lang, ThemeChoice, TimeStyle } from '../lib/prefs'
-import { useLang } from '../ui/hooks'
+import { chosen, type Lang, type ThemeChoice, type TimeStyle } from '../lib/prefs'
+import { useLang, useSession } from '../ui/hooks'
 import { MenuButton } from '../ui/MenuButton'
 import { useTheme } from '../ui/themeContext'
 import { setTimeStyle, useTimeStyle } from '../ui/timeStyle'
+
+/** Keeps what was chosen in this browser for the account, too. A failure loses nothing here, so it is not told. */
+function keep(): void {
+  if (getSession()) void api.setPreferences(chosen()).catch(() => {})
+}
+
+/** The user whose choices this tab has taken over. Later choices of this tab are newer than those of its session. */
+let taken = ''
+
+/** Takes over what the user chose on another machine, once after the sign-in or a reload. */
+export function useOwnPreferences(): void {
+  const user = useSession()?.user
+  const { setChoice } = useTheme()
+  useEffect(() => {
+    if (!user || taken === user.id) return
+    taken = user.id
+    const { language, theme, times } = user.preferences
+    const here = chosen()
+    if (language && language !== here.language) void setLang(language)
+    if (theme && theme !== here.theme) setChoice(theme)
+    if (times && times !== here.times) setTimeStyle(times)
+  }, [user, setChoice])
+}
 
 export function LanguageMenu() {
   const { t } = useTranslation()
@@ -23,7 +49,7 @@ export function LanguageMenu() {
           { key: 'en', label: <span lang="en">English</span> },
           { key: 'zh', label: <span lang="zh">中文</span> },
         ],
-        onClick: ({ key }) => void setLang(key as Lang),
+        onClick: ({ key }) => void setLang(key as Lang).then(keep),
       }}
     />
   )
@@ -40,7 +66,10 @@ export function ThemeMenu() {
         selectable: true,
         selectedKeys: [choice],
         items: choices.map((key) => ({ key, label: t(`user.${key}`) })),
-        onClick: ({ key }) => setChoice(key as ThemeChoice),
+        onClick: ({ key }) => {
+          setChoice(key as ThemeChoice)
+          keep()
+        },
       }}
     />
   )
@@ -57,7 +86,10 @@ export function TimesMenu() {
         selectable: true,
         selectedKeys: [style],
         items: styles.map((key) => ({ key, label: t(`user.times_${key}`) })),
-        onClick: ({ key }) => setTimeStyle(key as TimeStyle),
+        onClick: ({ key }) => {
+          setTimeStyle(key as TimeStyle)
+          keep()
+        },
       }}
     />
   )

@@ -34,7 +34,7 @@ import { Mark } from '../ui/Mark'
 import { useCan, useConnection, useSession, useShowError } from '../ui/hooks'
 import { MenuButton } from '../ui/MenuButton'
 import { isBound, Permitted } from './Permitted'
-import { LanguageMenu, ThemeMenu, TimesMenu } from './Preferences'
+import { LanguageMenu, ThemeMenu, TimesMenu, useOwnPreferences } from './Preferences'
 import { InShell } from './RouteStates'
 
 const NavDrawer = lazy(() => loadChunk(() => import('./NavDrawer')))
@@ -185,6 +185,7 @@ function Search() {
 }
 
 export function Shell() {
+  useOwnPreferences()
   const { t } = useTranslation()
   const session = useSession()
   const [open, setOpen] = useState(false)

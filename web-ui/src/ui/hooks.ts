@@ -55,13 +55,16 @@ export function useNow(): number {
   })
 }
 
-export function useDebounced<T>(value: T, delayMs: number): T {
+export const useDebounced = <T>(value: T, delayMs: number): T => useDebouncedNow(value, delayMs)[0]
+
+/** As useDebounced, with a function that takes the value at once. */
+export function useDebouncedNow<T>(value: T, delayMs: number): [T, () => void] {
   const [settled, setSettled] = useState(value)
   useEffect(() => {
     const timer = setTimeout(() => setSettled(value), delayMs)
     return () => clearTimeout(timer)
   }, [value, delayMs])
-  return settled
+  return [settled, () => setSettled(value)]
 }
 
 /** The text for an error: translated by its code, never the bare server text. */

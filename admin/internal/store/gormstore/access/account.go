@@ -3,6 +3,7 @@ package access
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -55,6 +56,7 @@ type userRow struct {
 	MustChangePassword bool   `gorm:"column:must_change_password"`
 	Disabled           bool   `gorm:"column:disabled"`
 	SessionVersion     int64  `gorm:"column:session_version"`
+	Preferences        string `gorm:"column:preferences"`
 	CreatedAt          int64  `gorm:"column:created_at;autoCreateTime:false"`
 }
 
@@ -63,13 +65,18 @@ func (userRow) TableName() string { return "users" }
 func toUserRow(u domain.User) *userRow {
 	return &userRow{
 		ID: int64(u.ID), Username: u.Username, PasswordHash: u.PasswordHash, PlatformAdmin: u.PlatformAdmin,
-		MustChangePassword: u.MustChangePassword, Disabled: u.Disabled, SessionVersion: u.SessionVersion, CreatedAt: db.Millis(u.CreatedAt),
+		MustChangePassword: u.MustChangePassword, Disabled: u.Disabled, SessionVersion: u.SessionVersion, Preferences: preferencesText(u.Preferences), CreatedAt: db.Millis(u.CreatedAt),
 	}
 }
 
 func (r userRow) user() domain.User {
+	var chosen domain.Preferences
+	if r.Preferences != "" {
+		_ = json.Unmarshal([]byte(r.Preferences), &chosen) // of a newer version: nothing is chosen
+	}
 	return domain.User{
-		ID: domain.UserID(r.ID), Username: r.Username, PasswordHash: r.PasswordHash, PlatformAdmin: r.PlatformAdmin,
+		Preferences: chosen,
+		ID:          domain.UserID(r.ID), Username: r.Username, PasswordHash: r.PasswordHash, PlatformAdmin: r.PlatformAdmin,
 		MustChangePassword: r.MustChangePassword, Disabled: r.Disabled, SessionVersion: r.SessionVersion, CreatedAt: db.Instant(r.CreatedAt),
 	}
 }
@@ -293,6 +300,20 @@ func (s *Accounts) DeleteMembership(ctx context.Context, tenant domain.TenantID,
 func tenantsBut(t *db.Tx, tenant domain.TenantID, user domain.UserID) (n int64, err error) {
 	err = t.Gorm.Model(&membershipRow{}).Where("user_id = ? AND tenant_id <> ?", int64(user), int64(tenant)).Count(&n).Error
 	return n, err
+}
+
+func (s *Accounts) SetPreferences(ctx context.Context, user domain.UserID, p domain.Preferences) error {
+	return s.Run(ctx, "set preferences", func(t *db.Tx) error {
+		return t.MustFind("user", user, "UPDATE users SET preferences = ? WHERE id = ?", preferencesText(p), int64(user))
+	})
+}
+
+func preferencesText(p domain.Preferences) string {
+	if p == (domain.Preferences{}) {
+		return ""
+	}
+	text, _ := json.Marshal(p) // it has strings alone
+	return string(text)
 }
 
 func (s *Accounts) UpdateUser(ctx context.Context, u domain.User, only domain.TenantID) error {

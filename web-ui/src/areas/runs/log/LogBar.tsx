@@ -65,7 +65,7 @@ export function LogBar(props: Props) {
           props.onTyped(event.target.value)
           search.restart()
         }}
-        onPressEnter={(event) => search.step(event.shiftKey ? -1 : 1)}
+        onPressEnter={(event) => search.enter(event.shiftKey ? -1 : 1)}
       />
       {search.active && (
         <span className="row tight">

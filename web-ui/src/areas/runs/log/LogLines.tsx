@@ -1,7 +1,7 @@
 import './log.css'
 import { DownOutlined } from '@ant-design/icons'
 import { Button } from 'antd'
-import { useEffect, useRef, useState, type ReactNode } from 'react'
+import { memo, useEffect, useRef, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { LogLine } from '../../../api/types'
 import type { LogSnapshot } from './logStore'
@@ -112,7 +112,15 @@ export function LogLines(props: Props) {
                   data-index={item.index}
                   style={{ position: 'absolute', top: 0, left: 0, minWidth: '100%', width: props.wrap ? '100%' : undefined, transform: `translateY(${item.start}px)` }}
                 >
-                  <Line line={line} {...props} isCurrent={item.index === props.currentMatch} />
+                  <Line
+                    line={line}
+                    needle={props.needle}
+                    isTarget={line.n === target}
+                    onLink={props.onLink}
+                    wrap={props.wrap}
+                    times={props.times}
+                    isCurrent={item.index === props.currentMatch}
+                  />
                 </div>
               ) : null
             })}
@@ -130,12 +138,23 @@ export function LogLines(props: Props) {
 
 const TONE = ['queued', 'running', 'timeout', 'failed'] as const
 
-function Line({ line, needle, target, onLink, wrap, times, isCurrent }: Props & { line: LogLine; isCurrent: boolean }) {
+interface LineProps {
+  line: LogLine
+  needle: string
+  isTarget: boolean
+  onLink: (n: number) => void
+  wrap: boolean
+  times: boolean
+  isCurrent: boolean
+}
+
+/** A scroll renders the box in each frame. The lines that stay are not rendered again. */
+const Line = memo(function Line({ line, needle, isTarget, onLink, wrap, times, isCurrent }: LineProps) {
   const { t } = useTranslation()
   const attrs = attrsText(line)
   const style = useTimeStyle()
   const whole = formatWithZone(line.at, style === 'utc' ? 'UTC' : undefined, true)
-  const names = ['log-line', wrap && 'wrap', line.n === target && 'target'].filter(Boolean).join(' ')
+  const names = ['log-line', wrap && 'wrap', isTarget && 'target'].filter(Boolean).join(' ')
   return (
     <div className={names} data-line={line.n}>
       <a
@@ -166,7 +185,7 @@ function Line({ line, needle, target, onLink, wrap, times, isCurrent }: Props & 
       </span>
     </div>
   )
-}
+})
 
 /** A very long line is cut until it is asked for: laying it out blocks the page. */
 function Message({ text, needle, isCurrent }: { text: string; needle: string; isCurrent: boolean }) {

@@ -1,7 +1,7 @@
 // The log of a run: follows the end until the reader scrolls up, filters,
 // searches, jumps and links to lines. Only the lines in view are in the page.
 import './log.css'
-import { useMemo, useState } from 'react'
+import { useCallback, useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../../api/endpoints'
 import type { RunDetail } from '../../../api/types'
@@ -11,7 +11,7 @@ import { LEVELS, passes } from './logText'
 import { saveBlob } from '../../../lib/misc'
 import { whyEmpty } from '../../../lib/why'
 import { loadFlag, saveFlag } from '../../../lib/prefs'
-import { useDebounced, useShowError } from '../../../ui/hooks'
+import { useDebouncedNow, useShowError } from '../../../ui/hooks'
 import { LogBar } from './LogBar'
 import { LogLines } from './LogLines'
 import { ErrorState } from '../../../ui/States'
@@ -62,7 +62,7 @@ export function LogView({ run }: { run: RunDetail }) {
   const [minRank, setMinRank] = useState(0)
   const [attempt, setAttempt] = useState<number>()
   const [typed, setTyped] = useState('')
-  const text = useDebounced(typed.trim(), SEARCH_DELAY_MS)
+  const [text, searchNow] = useDebouncedNow(typed.trim(), SEARCH_DELAY_MS)
   const needle = text.toLowerCase()
   const [onlyMatches, setOnlyMatches] = useFlag('logOnlyMatches', false)
   const [wrap, setWrap] = useFlag('logWrap', true)
@@ -76,10 +76,10 @@ export function LogView({ run }: { run: RunDetail }) {
   const { store, log } = useRunLog(run.id, level, onlyMatches && needle ? text : undefined, around)
   const lines = useMemo(() => (attempt === undefined ? log.lines : log.lines.filter((line) => passes(line, { minRank: 0, attempt }))), [log.lines, attempt])
   const follow = useFollow(lines.length, target === undefined, log.loaded && log.atEnd, store)
-  const link = (n: number) => {
+  const link = useCallback((n: number) => {
     history.replaceState(history.state, '', `#L${n}`)
     setTarget(n)
-  }
+  }, [])
   const jump = (n: number) => {
     link(n)
     follow.stop()
@@ -87,7 +87,7 @@ export function LogView({ run }: { run: RunDetail }) {
     if (index >= 0) follow.scrollTo(index)
     else setAround(n)
   }
-  const search = useLogSearch({ runId: run.id, log, lines, text, needle, level, jump, show: follow.scrollTo, stop: follow.stop })
+  const search = useLogSearch({ runId: run.id, log, lines, text, typed: typed.trim(), searchNow, level, jump, show: follow.scrollTo, stop: follow.stop })
   const toEnd = () => {
     if (!log.atEnd) {
       setTarget(undefined)

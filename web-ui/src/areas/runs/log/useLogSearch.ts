@@ -1,6 +1,6 @@
 // Stepping through the lines with a text: among those in the page first, then
 // the server looks in the rest of the log.
-import { useMemo, useRef, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Id, LogLevel, LogLine } from '../../../api/types'
 import { findLine, LOG_END, type LogSnapshot } from './logStore'
@@ -18,6 +18,8 @@ export interface LogSearch {
   /** Index among the lines of the match that is current. */
   at: number | undefined
   step: (by: 1 | -1) => void
+  /** As step, with the text as it is typed now. */
+  enter: (by: 1 | -1) => void
   /** The text has changed. */
   restart: () => void
 }
@@ -26,16 +28,19 @@ interface Params {
   runId: Id
   log: LogSnapshot
   lines: LogLine[]
+  /** The text that is searched, and as it is typed. The search follows after a pause, or with searchNow. */
   text: string
-  needle: string
+  typed: string
+  searchNow: () => void
   level: LogLevel | undefined
   jump: (n: number) => void
   show: (index: number) => void
   stop: () => void
 }
 
-export function useLogSearch({ runId, log, lines, text, needle, level, jump, show, stop }: Params): LogSearch {
+export function useLogSearch({ runId, log, lines, text, typed, searchNow, level, jump, show, stop }: Params): LogSearch {
   const { t } = useTranslation()
+  const needle = text.toLowerCase()
   const showError = useShowError()
   const [line, setLine] = useState<number>()
   const [busy, setBusy] = useState(false)
@@ -81,6 +86,14 @@ export function useLogSearch({ runId, log, lines, text, needle, level, jump, sho
     setLine(lines[inside]?.n)
     show(inside)
   }
+  // Enter before the pause is over: the step follows with the matches of the new text.
+  const entered = useRef<1 | -1>(undefined)
+  useEffect(() => {
+    const by = entered.current
+    if (by === undefined || text !== typed) return
+    entered.current = undefined
+    step(by)
+  })
   const total = whole ? String(matches.length) : `${matches.length}+`
   return {
     active: needle !== '',
@@ -89,7 +102,16 @@ export function useLogSearch({ runId, log, lines, text, needle, level, jump, sho
     label: matches.length > 0 ? t('runs.log.matches', { n: current + 1, total }) : whole || missing ? t('runs.log.noMatch') : t('runs.log.noMatchLoaded'),
     at: matches[current],
     step,
+    enter: (by) => {
+      if (text === typed) {
+        step(by)
+        return
+      }
+      entered.current = by
+      searchNow()
+    },
     restart: () => {
+      entered.current = undefined
       looking.current?.abort()
       setBusy(false)
       setMissing(false)

@@ -1,0 +1,5 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+
+-- What a person chose for the pages, as JSON: language, theme and how times are written.
+ALTER TABLE users ADD COLUMN preferences VARCHAR(255) NOT NULL DEFAULT '';
