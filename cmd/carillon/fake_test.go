@@ -54,6 +54,7 @@ func newFakeServer(t *testing.T) *fakeServer {
 	s.retentionRoutes(mux)
 	s.refusalRoutes(mux)
 	s.calendarRoutes(mux)
+	s.restoreRoutes(mux)
 	for _, add := range addOnRoutes {
 		add(s, mux)
 	}

@@ -329,6 +329,29 @@ type AlertRule struct {
 	Version int64 `json:"version"`
 }
 
+// AlertRuleMatch defines model for AlertRuleMatch.
+type AlertRuleMatch struct {
+	// ExecutorIds Former form of executors, with ids. It is read and never shown: use executors
+	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	ExecutorIds []string `json:"executorIds,omitempty"`
+
+	// Executors Only these executors, by name; default: all. One that was deleted is shown with (deleted) behind its name
+	Executors []string `json:"executors,omitempty"`
+
+	// JobIds Former form of jobs, with ids. It is read and never shown: use jobs
+	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	JobIds []string `json:"jobIds,omitempty"`
+
+	// Jobs Only these jobs, by name; default: all. One that was deleted is shown with (deleted) behind its name
+	Jobs []string `json:"jobs,omitempty"`
+
+	// Kinds Only these kinds; default: all. A rule hears of run_succeeded only if it names it, with the condition events or keyword
+	Kinds []string `json:"kinds,omitempty"`
+
+	// Labels Only jobs whose labels meet this selector, such as team=finance, tier in (gold, silver), !test
+	Labels string `json:"labels,omitempty"`
+}
+
 // AlertRuleText defines model for AlertRuleText.
 type AlertRuleText struct {
 	// Channels Alert channels that are told, by name or id; default: the receivers in the job's settings, or the tenant's default channels
@@ -345,8 +368,8 @@ type AlertRuleText struct {
 	EscalateAfter string `json:"escalateAfter,omitempty"`
 
 	// EscalateTo Alert channels that are told then, by name or id
-	EscalateTo []string    `json:"escalateTo,omitempty"`
-	Match      *AlertMatch `json:"match,omitempty"`
+	EscalateTo []string        `json:"escalateTo,omitempty"`
+	Match      *AlertRuleMatch `json:"match,omitempty"`
 
 	// Mute No alert is sent, and the incident is shown. Default false
 	Mute bool `json:"mute,omitempty"`
@@ -2009,6 +2032,42 @@ type DeletedDocument struct {
 	Name string `json:"name"`
 
 	// Version Its version when it was deleted
+	Version int64 `json:"version"`
+}
+
+// DeletedExecutor defines model for DeletedExecutor.
+type DeletedExecutor struct {
+	// DeletedAt Time of its deletion
+	DeletedAt time.Time `json:"deletedAt"`
+
+	// ID Id of the executor, a decimal string
+	ID string `json:"id"`
+
+	// Name Its name
+	Name string `json:"name"`
+
+	// Version Its version when it was deleted
+	Version int64 `json:"version"`
+}
+
+// DeletedJob defines model for DeletedJob.
+type DeletedJob struct {
+	// DeletedAt Time of its deletion
+	DeletedAt time.Time `json:"deletedAt"`
+
+	// DeletedBy Author of its deletion
+	DeletedBy string `json:"deletedBy"`
+
+	// Executor Name of its executor
+	Executor string `json:"executor"`
+
+	// ID Id of the job, a decimal string
+	ID string `json:"id"`
+
+	// Name Its name
+	Name string `json:"name"`
+
+	// Version Its revision when it was deleted
 	Version int64 `json:"version"`
 }
 
@@ -3905,6 +3964,26 @@ type PageConnection struct {
 type PageDeletedDocument struct {
 	// Items The items of this page, in the order of the list
 	Items []DeletedDocument `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
+}
+
+// PageDeletedExecutor defines model for PageDeletedExecutor.
+type PageDeletedExecutor struct {
+	// Items The items of this page, in the order of the list
+	Items []DeletedExecutor `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
+}
+
+// PageDeletedJob defines model for PageDeletedJob.
+type PageDeletedJob struct {
+	// Items The items of this page, in the order of the list
+	Items []DeletedJob `json:"items"`
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
@@ -6574,6 +6653,24 @@ type ListDeletedConnectionsParams struct {
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListDeletedExecutorsParams defines parameters for ListDeletedExecutors.
+type ListDeletedExecutorsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListDeletedJobsParams defines parameters for ListDeletedJobs.
+type ListDeletedJobsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListDeletedScriptsParams defines parameters for ListDeletedScripts.
 type ListDeletedScriptsParams struct {
 	// Limit Items of a page, at most
@@ -7993,6 +8090,24 @@ func (c *Client) ListDeletedConnections(ctx context.Context, params ListDeletedC
 	return ask[PageDeletedDocument](ctx, c, r, edits)
 }
 
+// ListDeletedExecutors asks GET /api/v1/deleted-executors: List deleted executors.
+// The newest 1,000 of the last 30 days, the last deleted first. They can be restored.
+func (c *Client) ListDeletedExecutors(ctx context.Context, params ListDeletedExecutorsParams, edits ...Edit) (Doc[PageDeletedExecutor], error) {
+	r := newRequest("GET", "/api/v1/deleted-executors")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageDeletedExecutor](ctx, c, r, edits)
+}
+
+// ListDeletedJobs asks GET /api/v1/deleted-jobs: List deleted jobs.
+// The newest 1,000 of the last 30 days, the last deleted first. They can be restored.
+func (c *Client) ListDeletedJobs(ctx context.Context, params ListDeletedJobsParams, edits ...Edit) (Doc[PageDeletedJob], error) {
+	r := newRequest("GET", "/api/v1/deleted-jobs")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageDeletedJob](ctx, c, r, edits)
+}
+
 // ListDeletedScripts asks GET /api/v1/deleted-scripts: List deleted scripts.
 // The last deleted first. They can be restored.
 func (c *Client) ListDeletedScripts(ctx context.Context, params ListDeletedScriptsParams, edits ...Edit) (Doc[PageDeletedDocument], error) {
@@ -8179,6 +8294,13 @@ func (c *Client) StartExecutorMaintenance(ctx context.Context, id string, body M
 	r := newRequest("PUT", "/api/v1/executors/{id}/maintenance", id)
 	r.Body = body
 	return ask[Maintenance](ctx, c, r, edits)
+}
+
+// RestoreExecutor asks POST /api/v1/executors/{id}/restore: Restore a deleted executor.
+// By its id, which it keeps with its description, its limit and the reach of its callbacks. It is enabled. Its jobs are restored by restore-job. Join tokens, denials, former names and what its processes had registered are not restored. Refused if another executor has its name now.
+func (c *Client) RestoreExecutor(ctx context.Context, id string, edits ...Edit) (Doc[Executor], error) {
+	r := newRequest("POST", "/api/v1/executors/{id}/restore", id)
+	return ask[Executor](ctx, c, r, edits)
 }
 
 // ExecutorStatistics asks GET /api/v1/executors/{id}/statistics: How an executor's runs have ended.
@@ -8383,7 +8505,7 @@ func (c *Client) ListOverdue(ctx context.Context, params ListOverdueParams, edit
 }
 
 // DeleteJob asks DELETE /api/v1/jobs/{id}: Delete a job.
-// Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared. Another one that code declares is not created by it again, until somebody creates a job of the name it is declared by.
+// Its runs stay readable, and it can be restored for 30 days. One that the code of the executor owns cannot be deleted while it is declared. Another one that code declares is not created by it again, until somebody creates a job of the name it is declared by.
 func (c *Client) DeleteJob(ctx context.Context, id string, edits ...Edit) (Doc[None], error) {
 	r := newRequest("DELETE", "/api/v1/jobs/{id}", id)
 	return ask[None](ctx, c, r, edits)
@@ -8472,6 +8594,13 @@ func (c *Client) NextFires(ctx context.Context, id string, params NextFiresParam
 func (c *Client) PauseJob(ctx context.Context, id string, body PauseInputBody, edits ...Edit) (Doc[Job], error) {
 	r := newRequest("POST", "/api/v1/jobs/{id}/pause", id)
 	r.Body = body
+	return ask[Job](ctx, c, r, edits)
+}
+
+// RestoreJob asks POST /api/v1/jobs/{id}/restore: Restore a deleted job.
+// By its id, which it keeps with its runs. Its document is written as an edit would be: what it names must be there, and quotas hold. It is paused if it was. Its timers and calls are not restored. Refused if another job has its name now.
+func (c *Client) RestoreJob(ctx context.Context, id string, edits ...Edit) (Doc[Job], error) {
+	r := newRequest("POST", "/api/v1/jobs/{id}/restore", id)
 	return ask[Job](ctx, c, r, edits)
 }
 

@@ -24,6 +24,7 @@ type Document struct {
 	UpdatedBy  string            `json:"updatedBy,omitempty"`
 	CreatedAt  time.Time         `json:"createdAt,omitzero"`
 	CreatedBy  string            `json:"createdBy,omitempty"`
+	Executor   string            `json:"executor,omitempty"` // of a deleted job
 	DeletedAt  time.Time         `json:"deletedAt,omitzero"`
 	DeletedBy  string            `json:"deletedBy,omitempty"`
 }

@@ -124,8 +124,10 @@ type Parts struct {
 type Store interface {
 	FindTenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error)
 	FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error)
+	FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error)
 	FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error)
 	FindJob(ctx context.Context, tenant domain.TenantID, id domain.JobID) (store.JobView, error)
+	FindJobByName(ctx context.Context, tenant domain.TenantID, name string) (store.JobView, error)
 	FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (store.ExecutionView, error)
 	LogEnd(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (attempt int, line int64, err error)
 	ReadLog(ctx context.Context, p store.ReadLogParams) (store.LogPage, error)

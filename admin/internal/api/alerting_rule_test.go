@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/apply"
 	"github.com/carillon-sched/carillon/admin/internal/api/document"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 func (w *world) alertChannel(tenant, name string) string {
@@ -40,7 +41,7 @@ func eventRule(name string, more ...any) map[string]any {
 
 func moneySpec(executor, channel string) map[string]any {
 	return map[string]any{
-		"position": 5, "match": map[string]any{"kinds": []string{"run_failed"}, "executorIds": []string{executor}, "labels": "team=finance"},
+		"position": 5, "match": map[string]any{"kinds": []string{"run_failed"}, "executors": []string{executor}, "labels": "team=finance"},
 		"condition": map[string]any{"kind": "failures", "failures": 3, "of": 5}, "severity": "critical", "channels": []string{channel}, "repeat": "1h0m0s",
 		"quietHours": map[string]any{"zone": "Europe/Berlin", "from": "22:00", "to": "06:30", "days": []string{"saturday"}}, "escalateAfter": "30m0s", "escalateTo": []string{"ops"},
 	}
@@ -50,11 +51,11 @@ func TestAlertRules(t *testing.T) {
 	w := newWorld(t)
 	shop := w.executor("acme", "shop")
 	channel := w.alertChannel("acme", "ops")
-	spec := moneySpec(shop.ID.String(), channel)
+	spec := moneySpec("shop", channel)
 	body := ruleBody("money", spec)
 	rule := into[alertRule](w.call("acme/editor", "POST", "/alert-rules", body).is(201))
 	require.Equal(t, []any{true, "team=finance", "06:30", "saturday"}, []any{rule.Spec.Enabled, rule.Spec.Match.Labels, rule.Spec.QuietHours.To, rule.Spec.QuietHours.Days[0]})
-	require.Equal(t, [][]string{{"ops"}, {"ops"}}, [][]string{rule.Spec.Channels, rule.Spec.EscalateTo}, "channels are shown by name")
+	require.Equal(t, [][]string{{"ops"}, {"ops"}, {"shop"}}, [][]string{rule.Spec.Channels, rule.Spec.EscalateTo, rule.Spec.Match.Executors}, "all are shown by name")
 	got := into[alertRule](w.call("acme/viewer", "GET", "/alert-rules/money", nil).is(200))
 	require.Zero(t, got.UsedBy.Count)
 	got.UsedBy = nil
@@ -79,14 +80,25 @@ func TestAlertRules(t *testing.T) {
 	w.call("acme/editor", "DELETE", "/alert-channels/nights", nil).problem(409, "conflict")
 	spec["escalateTo"] = []string{"nights"}
 
-	// What a rule names may go; the rest of it can be changed all the same.
+	// An executor can be deleted while a rule names it, and the rule can be edited. The name alone
+	// is that of the next executor.
 	w.call("acme/admin", "DELETE", "/executors/"+shop.ID.String(), nil, header{"If-Match": "*"}).is(204)
-	w.call("acme/editor", "PUT", path, body, header{"If-Match": `"2"`}).is(200)
+	p := w.call("acme/editor", "PUT", path, body, header{"If-Match": `"2"`}).problem(422, "validation_failed")
+	require.Equal(t, "body.spec.match.executors[0]", p.Errors[0].Location)
+	shown := into[map[string]any](w.call("acme/viewer", "GET", path, nil).is(200))
+	require.Equal(t, []any{"shop (deleted)"}, shown["spec"].(map[string]any)["match"].(map[string]any)["executors"])
+	require.Equal(t, 1, into[apply.Plan](w.call("acme/editor", "POST", "/plan", documentsBody(shown)).is(200)).Same)
+	shown["name"] = "still the same"
+	require.Equal(t, []string{"shop (deleted)"}, into[alertRule](w.call("acme/editor", "PUT", path, shown, header{"If-Match": `"2"`}).is(200)).Spec.Match.Executors)
+	w.executor("acme", "shop")
+	body["name"] = "still the same"
+	require.Equal(t, []string{"shop"}, into[alertRule](w.call("acme/editor", "PUT", path, body, header{"If-Match": `"3"`}).is(200)).Spec.Match.Executors)
 }
 
 func TestAlertRulesAreChecked(t *testing.T) {
 	w := newWorld(t)
-	shop := w.executor("acme", "shop").ID.String()
+	shop := "shop"
+	w.executor("acme", shop)
 	other := w.executor("beta", "shop").ID.String()
 	channel := w.alertChannel("acme", "ops")
 	w.alertChannel("beta", "theirs")
@@ -95,8 +107,8 @@ func TestAlertRulesAreChecked(t *testing.T) {
 		change map[string]any
 		at     string
 	}{
-		"unknown job":           {map[string]any{"match": map[string]any{"jobIds": []string{"771177117711771177"}}}, "body.spec.match.jobIds[0]"},
-		"executor of another":   {map[string]any{"match": map[string]any{"executorIds": []string{other}}}, "body.spec.match.executorIds[0]"},
+		"unknown job":           {map[string]any{"match": map[string]any{"jobs": []string{"nightly"}}}, "body.spec.match.jobs[0]"},
+		"executor of another":   {map[string]any{"match": map[string]any{"executors": []string{other}}}, "body.spec.match.executors[0]"},
 		"unknown channel":       {map[string]any{"channels": []string{channel, "771177117711771177"}}, "body.spec.channels[1]"},
 		"channel of another":    {map[string]any{"escalateTo": []string{"theirs"}}, "body.spec.escalateTo[0]"},
 		"more than there are":   {map[string]any{"condition": map[string]any{"kind": "failures", "failures": 6, "of": 5}}, "body.spec.condition.failures"},
@@ -110,7 +122,7 @@ func TestAlertRulesAreChecked(t *testing.T) {
 		"too often":             {map[string]any{"repeat": "1s"}, "body.spec.repeat"},
 		"no zone":               {map[string]any{"quietHours": map[string]any{"zone": "Mars", "from": "22:00", "to": "06:00"}}, "body.spec.quietHours.zone"},
 		"selector":              {map[string]any{"match": map[string]any{"labels": "a in ("}}, "body.spec.match.labels"},
-		"not an id":             {map[string]any{"match": map[string]any{"jobIds": []string{"x"}}}, "body.spec.match.jobIds[0]"},
+		"unknown, old form":     {map[string]any{"match": map[string]any{"jobIds": []string{"771177117711771177"}}}, "body.spec.match.jobs[0]"},
 		"muted, and to someone": {map[string]any{"mute": true}, "body.spec.mute"},
 	} {
 		bad := moneySpec(shop, channel)
@@ -163,6 +175,47 @@ func TestAlertRulesAreExportedAndApplied(t *testing.T) {
 	gone := into[web.Page[document.DeletedDocument]](w.call("acme/viewer", "GET", "/deleted-alert-rules", nil).is(200)).Items
 	require.Len(t, gone, 2)
 	w.call("acme/editor", "POST", "/alert-rules/"+gone[0].ID+"/restore", nil).problem(409, "conflict")
+}
+
+// Rules name executors and jobs. All may be new in one request, in any order. The form of before
+// has ids, and is the same rule.
+func TestAlertRulesNameJobsAndExecutors(t *testing.T) {
+	w := newWorld(t)
+	match := map[string]any{"executors": []any{"shop"}, "jobs": []any{"nightly", "monthly"}}
+	executor := map[string]any{"kind": "Executor", "name": "shop", "spec": map[string]any{}}
+	rule := eventRule("money", "match", match)
+	body := documentsBody(rule, jobDocument("nightly", "shop"), jobDocument("monthly", "shop"), executor)
+	body["allowUnknownHandler"] = true
+	plan := into[apply.Plan](w.call("acme/editor", "POST", "/plan", body).is(200))
+	require.Equal(t, []any{4, 0}, []any{plan.Create, plan.Failed})
+	w.call("acme/editor", "POST", "/plan", documentsBody(rule)).problem(422, "validation_failed")
+	done := into[apply.Plan](w.call("acme/editor", "POST", "/apply", body).is(200))
+	require.Equal(t, []any{4, 0}, []any{done.Create, done.Failed}, done)
+
+	listed := into[web.Page[map[string]any]](w.call("acme/viewer", "GET", "/alert-rules", nil).is(200)).Items[0]
+	require.Equal(t, match, listed["spec"].(map[string]any)["match"])
+	require.Equal(t, 1, into[apply.Plan](w.call("acme/editor", "POST", "/plan", documentsBody(listed)).is(200)).Same)
+	before := eventRule("money", "match", map[string]any{"executorIds": []any{done.Items[3].ID}, "jobIds": []any{done.Items[1].ID, done.Items[2].ID}})
+	require.Equal(t, 1, into[apply.Plan](w.call("acme/editor", "POST", "/plan", documentsBody(before)).is(200)).Same)
+
+	// Another name of a job shows in its rule. A plan of a deletion tells which rules name it,
+	// unless they go along.
+	renamed := jobDocument("yearly", "shop")
+	w.call("acme/editor", "PUT", "/jobs/"+done.Items[2].ID+"?allowUnknownHandler=true", jobBody("yearly", domain.Executor{}, with("executor", map[string]any{"name": "shop"})), header{"If-Match": "*"}).is(200)
+	require.Equal(t, []string{"nightly", "yearly"}, into[alertRule](w.call("acme/viewer", "GET", "/alert-rules/money", nil).is(200)).Spec.Match.Jobs)
+	warned := func(documents ...map[string]any) (out []string) {
+		body := documentsBody(documents...)
+		body["delete"] = true
+		for _, item := range into[apply.Plan](w.call("acme/editor", "POST", "/plan", body).is(200)).Items {
+			for _, warning := range item.Warnings {
+				out = append(out, item.Name+": "+warning.Text)
+			}
+		}
+		return out
+	}
+	text := `: it is named by the alert rule "money": change it there, or it matches nothing of this any more`
+	require.ElementsMatch(t, []string{"shop" + text, "yearly" + text}, warned(executor, renamed, jobDocument("nothing", "shop")))
+	require.Empty(t, warned(executor, renamed, rule))
 }
 
 func TestSilences(t *testing.T) {

@@ -65,7 +65,7 @@ func alertDeps(d *Deps, channels route.Channels) route.Deps {
 	secrets, _ := d.Secrets.(resource.Sealer)
 	alerts := alertsql.New(s.Engine)
 	return route.Deps{
-		Store: alertStore{s, alerts}, Kept: route.Kept{Channels: alertsql.Channels(s.DB), Rules: alertsql.Rules(s.DB), RulesChanged: alerts.RulesChanged}, Secrets: secrets, Channels: channels, NewID: d.NewID, Now: func() time.Time { return d.Now() }, Log: d.Logger,
+		Store: alertStore{s, alerts}, Kept: route.Kept{Channels: alertsql.Channels(s.DB), Rules: alertsql.Rules(s.DB), RulesChanged: alerts.RulesChanged, Names: alerts}, Secrets: secrets, Channels: channels, NewID: d.NewID, Now: func() time.Time { return d.Now() }, Log: d.Logger,
 	}
 }
 

@@ -21,8 +21,8 @@ var keptToExecutors = strings.Fields(`
 	create-jobs decline-proposal delete-job download-run-log drain-instance executor-statistics explain-fire explain-run get-backfill
 	get-call get-executor get-instance get-job get-job-by-name get-job-declaration get-job-retention get-proposal get-run get-run-log
 	get-timer get-timer-cancellation give-job-back job-statistics list-all-instances list-backfills list-executors list-handlers
-	list-executor-documents list-instances list-job-documents list-job-events list-jobs list-kinds list-overdue list-proposals list-revisions list-run-parts list-runs list-timers
-	next-fires overview pause-job preview-schedule put-job reschedule-timer resume-job retry-run run-job search set-job-retention set-timer
+	list-deleted-jobs list-executor-documents list-instances list-job-documents list-job-events list-jobs list-kinds list-overdue list-proposals list-revisions list-run-parts list-runs list-timers
+	next-fires overview pause-job preview-schedule put-job reschedule-timer restore-job resume-job retry-run run-job search set-job-retention set-timer
 	set-timers sum-timers switch-tenant tenant-statistics try-callback undrain-instance update-job`)
 
 // wholeTenant are the operations that need their right in the whole tenant.
@@ -36,11 +36,11 @@ var wholeTenant = strings.Fields(`
 	get-connection get-kind-schema get-retention get-run-purge get-script get-script-key get-script-policy get-script-version import-calendar
 	list-alert-channels list-alert-incident-events list-alert-incidents list-alert-rules list-alert-silences list-api-keys
 	list-audit-entries list-bulk list-bulk-items list-calendar-jobs list-calendar-versions list-calendars list-connections
-	list-deleted-alert-channels list-deleted-alert-rules list-deleted-calendars list-deleted-connections list-deleted-scripts
+	list-deleted-alert-channels list-deleted-alert-rules list-deleted-calendars list-deleted-connections list-deleted-executors list-deleted-scripts
 	list-deliveries list-denials list-invitations list-join-tokens list-limits list-maintenance list-member-documents list-nodes list-quotas
 	list-retention list-tenant-documents list-run-purges list-script-jobs list-script-policies list-script-versions list-scripts list-users plan-documents
 	preview-alert-channel purge-runs remove-former-name remove-instance resolve-alert-incident restore-alert-channel
-	restore-alert-rule restore-calendar restore-connection restore-script retry-bulk revoke-api-key revoke-join-token
+	restore-alert-rule restore-calendar restore-connection restore-executor restore-script retry-bulk revoke-api-key revoke-join-token
 	set-executor-limit set-retention start-executor-maintenance start-samples start-tenant-maintenance test-alert-channel test-connection
 	update-alert-channel update-alert-rule update-alert-settings update-calendar update-connection update-executor update-script
 	update-user verify-audit-log`)

@@ -17,7 +17,7 @@ var bounded = map[string]string{
 	"apply-documents": "computes", "plan-documents": "computes", "backfill-job": "computes", "create-calendar": "computes", "create-job": "computes", "create-jobs": "computes",
 	"diff-script": "computes, large", "explain-fire": "computes", "explain-run": "computes", "get-job-declaration": "computes", "give-job-back": "computes",
 	"import-calendar": "computes", "count-fires": "computes", "next-fires": "computes", "preview-schedule": "computes",
-	"update-calendar": "computes", "update-job": "computes", "put-job": "computes", "try-callback": "reaches",
+	"update-calendar": "computes", "update-job": "computes", "restore-job": "computes", "put-job": "computes", "try-callback": "reaches",
 
 	"get-calendar": "large", "get-executor": "large", "get-run": "large", "get-run-log": "large", "get-script": "large", "get-script-version": "large",
 	"list-all-instances":   "large",

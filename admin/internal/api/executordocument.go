@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/document"
@@ -29,6 +30,7 @@ type ExecutorSettings struct {
 // its instances, and a tenant gets it with its first connection or script.
 func (xs *executors) registerDocuments(server *web.Server) {
 	k := &document.Kept[ExecutorSettings]{Kind: executorDocumentKind, NewID: xs.newID, Read: xs.readDocuments, Check: checkExecutor, Write: xs.writeDocument, Removable: xs.removable, Remove: xs.removeDocument}
+	xs.registerRestore(server)
 	op := k.Add(server)
 	op.Tag, op.Summary = "executors", "List executors as documents"
 	op.Description = "By name, as apply-documents takes them. The built-in executor is left out."
@@ -54,6 +56,42 @@ func (xs *executors) registerDocuments(server *web.Server) {
 			return nil, err
 		}
 		return k.Page(list, next)
+	})
+}
+
+// DeletedExecutor is an executor that can be restored.
+type DeletedExecutor struct {
+	ID        string `json:"id" doc:"Id of the executor, a decimal string"`
+	Name      string `json:"name" doc:"Its name"`
+	Version   int64  `json:"version" doc:"Its version when it was deleted"`
+	DeletedAt string `json:"deletedAt" format:"date-time" doc:"Time of its deletion"`
+}
+
+func (xs *executors) registerRestore(server *web.Server) {
+	web.Register(server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/deleted-executors", ID: "list-deleted-executors", Tag: "executors",
+		Summary: "List deleted executors", Description: "The newest 1,000 of the last 30 days, the last deleted first. They can be restored.",
+	}, func(ctx context.Context, id auth.Identity, in *web.PageQuery) (*web.PageOutput[DeletedExecutor], error) {
+		rows, err := xs.store.ListDeletedExecutors(ctx, store.ListDeletedParams{Tenant: id.Tenant, Within: id.Reach, Since: restorableSince(xs.now()), Limit: web.MaxListed})
+		return web.ListPage(rows, err, func(r *store.Deleted) DeletedExecutor {
+			return DeletedExecutor{domain.ExecutorID(r.ID).String(), r.Name, r.Version, web.Instant(r.At)}
+		}, in.ShortPage, "deleted-executors")
+	})
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/executors/{id}/restore", ID: "restore-executor", Tag: "executors", Errors: []int{http.StatusConflict},
+		Summary: "Restore a deleted executor", Description: "By its id, which it keeps with its description, its limit and the reach of its callbacks. It is enabled. Its jobs are restored by restore-job." +
+			" Join tokens, denials, former names and what its processes had registered are not restored. Refused if another executor has its name now.",
+	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Executor }, error) {
+		eid, err := domain.ParseID[domain.ExecutorID](in.ID)
+		if err != nil {
+			return nil, err
+		}
+		e, err := xs.store.RestoreExecutor(ctx, id.Tenant, eid, restorableSince(xs.now()))
+		if err != nil {
+			return nil, err
+		}
+		xs.log.Info("executor restored", "tenant_id", id.Tenant, "executor", e.Name, "executor_id", e.ID, "by", id.Actor())
+		return &struct{ Body Executor }{executorOf(&store.ExecutorSummary{Executor: e})}, nil
 	})
 }
 

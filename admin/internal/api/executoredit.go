@@ -185,9 +185,6 @@ func (xs *executors) deleteExecutor(ctx context.Context, id auth.Identity, in *d
 		if err != nil {
 			return nil, err
 		}
-		if err := xs.store.SetLimit(ctx, domain.Limit{LimitKey: domain.LimitKey{Tenant: id.Tenant, Executor: e.ID}}); err != nil {
-			return nil, err
-		}
 	}
 	if err := xs.store.DeleteExecutor(ctx, p); err != nil {
 		return nil, err

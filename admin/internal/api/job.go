@@ -198,7 +198,7 @@ func jobStatsOf(sums store.RunSums) *JobStats {
 
 // JobEvent is that somebody did something to a job.
 type JobEvent struct {
-	What     string `json:"what" enum:"created,edited,paused,resumed,note_changed,deleted" doc:"What was done; note_changed: a pause of the server became a person's"`
+	What     string `json:"what" enum:"created,edited,paused,resumed,note_changed,deleted,restored" doc:"What was done; note_changed: a pause of the server became a person's"`
 	State    string `json:"state,omitempty" enum:"enabled,paused,deleted" doc:"What the job was from then on; absent with an edit, which leaves it as it is"`
 	At       string `json:"at" format:"date-time" doc:"When"`
 	By       string `json:"by" doc:"Who did it"`

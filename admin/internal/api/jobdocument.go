@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/callback"
 	"github.com/carillon-sched/carillon/admin/internal/api/document"
@@ -47,6 +48,99 @@ func (d jobDocuments) register(server *web.Server) {
 		Method: http.MethodGet, Path: web.Base + "/job-documents", ID: "list-job-documents", Large: true, Tag: "jobs", Answer: page,
 		Summary: "List jobs as documents", Description: "By name, as apply-documents takes them: executors, calendars and scripts are named, and a secret is its fingerprint. The version is the revision.",
 	}, d.list)
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/deleted-jobs", ID: "list-deleted-jobs", Tag: "jobs",
+		Summary: "List deleted jobs", Description: "The newest 1,000 of the last 30 days, the last deleted first. They can be restored.",
+	}, d.deleted)
+	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/restore", ID: "restore-job", Computes: true, Tag: "jobs", Errors: []int{http.StatusConflict},
+		Summary: "Restore a deleted job", Description: "By its id, which it keeps with its runs. Its document is written as an edit would be: what it names must be there, and quotas hold. It is paused if it was." +
+			" Its timers and calls are not restored. Refused if another job has its name now.",
+	}, d.restore)
+}
+
+// DeletedJob is a job that can be restored.
+type DeletedJob struct {
+	ID        string `json:"id" doc:"Id of the job, a decimal string"`
+	Name      string `json:"name" doc:"Its name"`
+	Executor  string `json:"executor" doc:"Name of its executor"`
+	Version   int64  `json:"version" doc:"Its revision when it was deleted"`
+	DeletedAt string `json:"deletedAt" format:"date-time" doc:"Time of its deletion"`
+	DeletedBy string `json:"deletedBy" doc:"Author of its deletion"`
+}
+
+// restorableSince is the instant after which jobs and executors must be deleted to be restored.
+func restorableSince(now time.Time) time.Time { return now.Add(-domain.DeletedDocumentsKept) }
+
+func (d jobDocuments) deleted(ctx context.Context, id auth.Identity, in *web.PageQuery) (*web.PageOutput[DeletedJob], error) {
+	rows, err := d.store.ListDeletedJobs(ctx, store.ListDeletedParams{Tenant: id.Tenant, Within: id.Reach, Since: restorableSince(d.now()), Limit: web.MaxListed})
+	return web.ListPage(rows, err, func(r *store.Deleted) DeletedJob {
+		return DeletedJob{domain.JobID(r.ID).String(), r.Name, r.Executor, r.Version, web.Instant(r.At), r.By}
+	}, in.ShortPage, "deleted-jobs")
+}
+
+// restore plans the document of a deleted job, as an apply does, and writes it in place of the job.
+func (d jobDocuments) restore(ctx context.Context, id auth.Identity, in *web.IDInput) (*jobOutput, error) {
+	jid, err := domain.ParseID[domain.JobID](in.ID)
+	if err != nil {
+		return nil, err
+	}
+	since := restorableSince(d.now())
+	v, err := d.store.FindDeletedJob(ctx, id.Tenant, jid, since)
+	if err != nil {
+		return nil, err
+	}
+	update, err := d.planRestore(ctx, id, &v)
+	if err != nil {
+		return nil, notRestorable(&v, err)
+	}
+	back, err := d.store.RestoreJob(ctx, store.RestoreJobParams{UpdateJobParams: update, Since: since})
+	if err != nil {
+		return nil, err
+	}
+	d.jobsChanged()
+	d.log.Info("job restored", "tenant_id", id.Tenant, "job_id", jid, "job", back.Spec.Name, "state", back.State.String(), "by", id.Actor())
+	return jobAnswer(ctx, d.names(), id, back)
+}
+
+// planRestore is the revision that brings a job back. Handlers go with their executor, so they are
+// not looked for.
+func (d jobDocuments) planRestore(ctx context.Context, id auth.Identity, v *store.JobView) (out store.UpdateJobParams, err error) {
+	p := d.newPlan(&web.PlanRequest{AllowUnknownHandler: true, AllowUnfitInput: true})
+	settings, err := d.settings(ctx, id, p.names, v)
+	if err != nil {
+		return out, err
+	}
+	spec, err := json.Marshal(settings)
+	if err != nil {
+		return out, err
+	}
+	step, err := p.one(ctx, id, &resource.Write{Name: v.Spec.Name, Labels: v.Spec.Labels, Spec: spec}, v)
+	if err == nil {
+		err = step.Refused
+	}
+	if err != nil {
+		return out, err
+	}
+	return step.Work.(*jobWork).update, nil
+}
+
+// notRestorable says why a job cannot come back as it was.
+func notRestorable(v *store.JobView, err error) error {
+	if web.OurFault(err) || domain.Is(err, domain.CodeDenied) || domain.Is(err, domain.CodePolicyRefused) {
+		return err
+	}
+	why := err.Error()
+	if fields, told := web.FieldsOf("body", err); told && len(fields) > 0 {
+		why = strings.Join(domain.Collect(fields, func(f *domain.FieldError) string {
+			text := strings.TrimPrefix(f.Location, "body.spec.") + ": " + f.Message
+			if value, is := f.Value.(string); is && !strings.Contains(text, value) {
+				text += fmt.Sprintf(" (%q)", value)
+			}
+			return text
+		}), "; ")
+	}
+	return domain.Errorf(domain.CodeConflict, "the job %q cannot be restored as it was: %s; restore or make what it names first", v.Spec.Name, why)
 }
 
 func (d jobDocuments) list(ctx context.Context, id auth.Identity, in *listJobDocumentsInput) (*document.List, error) {

@@ -117,7 +117,7 @@ func (js *jobs) register(server *web.Server) {
 	}, js.updateJob)
 	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
 		Method: http.MethodDelete, Path: web.Base + "/jobs/{id}", ID: "delete-job", Tag: "jobs", Summary: "Delete a job",
-		Description: "Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared. Another one that code declares is not created by it again, until somebody creates a job of the name it is declared by.",
+		Description: "Its runs stay readable, and it can be restored for 30 days. One that the code of the executor owns cannot be deleted while it is declared. Another one that code declares is not created by it again, until somebody creates a job of the name it is declared by.",
 		Status:      http.StatusNoContent, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{}, error) {
 		v, err := web.ByID(ctx, id.Tenant, in.ID, js.store.FindJob)

@@ -54,10 +54,7 @@ type jobPlan struct {
 
 // Plan implements web.Planner. Jobs are read in parts, and what they name is read once.
 func (d jobDocuments) Plan(ctx context.Context, id auth.Identity, docs []resource.Write, r *web.PlanRequest) (steps []resource.Step, wrong []error, err error) {
-	p := &jobPlan{names: remember(d.store), with: r, now: d.now()}
-	reading := *d.jobs
-	reading.store = p.names
-	p.jobDocuments = jobDocuments{&reading}
+	p := d.newPlan(r)
 	if err := p.know(r.New); err != nil {
 		return nil, nil, err
 	}
@@ -75,6 +72,14 @@ func (d jobDocuments) Plan(ctx context.Context, id auth.Identity, docs []resourc
 		}
 	}
 	return steps, wrong, p.warn(ctx, id, steps)
+}
+
+func (d jobDocuments) newPlan(r *web.PlanRequest) *jobPlan {
+	p := &jobPlan{names: remember(d.store), with: r, now: d.now()}
+	reading := *d.jobs
+	reading.store = p.names
+	p.jobDocuments = jobDocuments{&reading}
+	return p
 }
 
 // know lets jobs name executors, calendars and scripts that the same request writes.

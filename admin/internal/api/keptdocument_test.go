@@ -2,11 +2,14 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/access"
+	"github.com/carillon-sched/carillon/admin/internal/api/apply"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -201,4 +204,73 @@ func TestCellsAreDocuments(t *testing.T) {
 	body["delete"] = true
 	require.Equal(t, 1, w.applied("platform", body).Delete)
 	require.Empty(t, w.documentsOf("platform", "cell-documents"))
+}
+
+// References in documents are names. An export of all kinds has no id of its tenant, and an apply
+// of it to another tenant is followed by an empty plan. Only values of secrets are given anew.
+func TestAnExportGoesToAnotherTenant(t *testing.T) {
+	w := newWorld(t)
+	named := func(kind string, body map[string]any) map[string]any {
+		body["kind"] = kind
+		return body
+	}
+	for _, tenant := range []string{"acme", "beta"} {
+		w.allow(tenant, []string{"shell"}, false)
+	}
+	script := scriptBody("report", "shell", "echo 1\n", "first")
+	w.applied("acme/scripter", documentsBody(script))
+	body := documentsBody(
+		eventRule("money", "channels", []any{"on call"}, "escalateTo", []any{"on call"}, "escalateAfter", "10m", "match", map[string]any{"executors": []any{"shop"}, "jobs": []any{"nightly", "report"}}),
+		executorDocumentBody("shop", map[string]any{"maxRunning": 2, "callbacksTo": []any{"mail"}}), executorDocumentBody("mail", map[string]any{}),
+		calendarDocument("cn", chinaSpec()), named("Connection", rabbit()), named("AlertChannel", dingTalk()),
+		jobDocument("nightly", "shop", with("schedule.calendars", []any{map[string]any{"name": "cn"}}),
+			with("onSuccess", map[string]any{"handler": "done", "executor": map[string]any{"name": "mail"}}),
+			with("alert", map[string]any{"onFailure": true, "webhookUrl": "https://hooks.example/x", "webhookSecret": "s3cret"})),
+		jobDocument("report", "shop", with("handler", "script.shell"), with("script", map[string]any{"name": "report"}), with("onFailure", "failed")),
+	)
+	body["allowUnknownHandler"] = true
+	require.Zero(t, w.applied("acme/admin", body).Failed)
+
+	var ids []string
+	var export, scripts []any
+	for _, k := range into[web.Page[apply.DocumentKind]](w.call("acme/admin", "GET", "/kinds", nil).is(200)).Items {
+		count := 0
+		for _, listed := range into[web.Page[map[string]any]](w.call("acme/admin", "GET", "/"+k.Path, nil).is(200)).Items {
+			if k.Brief {
+				listed = into[map[string]any](w.call("acme/admin", "GET", fmt.Sprintf("/%s/%s", k.Path, listed["id"]), nil).is(200))
+			}
+			ids = append(ids, listed["id"].(string))
+			if count++; k.Name == "Tenant" || k.Name == "Member" {
+				continue
+			}
+			written := map[string]any{"kind": k.Name, "name": listed["name"], "labels": listed["labels"], "spec": listed["spec"]}
+			if listed["secrets"] != nil {
+				written["secrets"] = map[string]any{"Connection": rabbit()["secrets"], "AlertChannel": dingTalk()["secrets"]}[k.Name]
+			}
+			if alert, is := listed["spec"].(map[string]any)["alert"].(map[string]any); is && alert["webhookSecret"] != nil {
+				alert["webhookSecret"] = "another"
+			}
+			if k.Name == "Script" {
+				scripts = append(scripts, written)
+			} else {
+				export = append(export, written)
+			}
+		}
+		require.Positive(t, count, "there is no document of the kind %s", k.Name)
+	}
+	raw, err := json.Marshal(append(slices.Clone(export), scripts...))
+	require.NoError(t, err)
+	require.Greater(t, len(ids), 10)
+	for _, id := range ids {
+		require.NotContains(t, string(raw), id)
+	}
+	require.NotRegexp(t, "[0-9]{12}", string(raw), "a number like this is an id")
+
+	require.Equal(t, 1, w.applied("beta/scripter", map[string]any{"documents": scripts}).Create)
+	body = map[string]any{"documents": export, "allowUnknownHandler": true}
+	done := w.applied("beta/admin", body)
+	require.Equal(t, []any{len(export), 0}, []any{done.Create, done.Failed}, "%+v", done)
+	plan := w.planned("beta/admin", body)
+	require.Equal(t, []any{len(export), 0}, []any{plan.Same, plan.Failed}, "%+v", plan)
+	require.Equal(t, 1, w.planned("beta/scripter", map[string]any{"documents": scripts}).Same)
 }

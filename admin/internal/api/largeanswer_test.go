@@ -135,7 +135,7 @@ var smallLists = map[string]string{
 	"/jobs/{id}/events": "1,000 rows of 1 KiB of text", "/jobs/{id}/backfills": "201 rows of 2 KiB of text", "/maintenance": "one row for each executor and tenant, and those of 30 days",
 	"/api-keys": "a quota, and 200 that are revoked, of 60 names each", "/executors": "201 rows of 2 KiB of text", "/executors/{id}/denials": "500 rows of 1 KiB of text",
 	"/executors/{id}/join-tokens": "500 rows of names", "/invitations": "a tenant has 100", "/me/invitations": "a user has one for each tenant",
-	"/script-policy/history": "200 rows of 5 KiB of text", "/calendars/{id}/jobs": "1,000 rows of names", "/deleted-calendars": "1,000 rows of names", "/deleted-scripts": "1,000 rows of names", "/scripts/{id}/jobs": "1,000 rows of names",
+	"/script-policy/history": "200 rows of 5 KiB of text", "/calendars/{id}/jobs": "1,000 rows of names", "/deleted-calendars": "1,000 rows of names", "/deleted-jobs": "1,000 rows of names", "/deleted-executors": "1,000 rows of names", "/deleted-scripts": "1,000 rows of names", "/scripts/{id}/jobs": "1,000 rows of names",
 	"/limits": "one row for each executor", "/retention/rules": "one row for each job with a rule", "/run-purges": "rows of names and times",
 	"/users": "a quota, and rows of names", "/cells": "platform administrators add them", "/tenants": "platform administrators add them", "/nodes": "one row for each node",
 }

@@ -65,6 +65,8 @@ var auditedOperations = map[string]audited{
 	"update-user":       {body: as(map[string]any{"role": "operator"})},
 	"restore-calendar":  {before: calling("acme/admin", "DELETE", "/calendars/{id}", nil)},
 	"restore-script":    {before: calling("acme/admin", "DELETE", "/scripts/{id}", nil)},
+	"restore-job":       {before: calling("acme/admin", "DELETE", "/jobs/{id}", nil)},
+	"restore-executor":  {before: calling("acme/admin", "DELETE", "/executors/{id}?jobs=delete&instances=end", nil)},
 	"restore-tenant": {before: func(w *world, own objects) {
 		calling("platform", "POST", "/tenants/{id}/disable", map[string]any{})(w, own)
 		calling("platform", "DELETE", "/tenants/{id}?name=acme", nil)(w, own)

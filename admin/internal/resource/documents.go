@@ -51,8 +51,8 @@ type Options struct {
 	Secrets Sealer // nil if the kind has no secrets
 	NewID   func() int64
 	Log     *slog.Logger
-	// Uses are the documents that these may refer to.
-	Uses []*Documents
+	// Uses are what these may refer to.
+	Uses []Target
 	// Check is a check beside those of the kind that needs a running node. row has the new
 	// contents, and old those of before; nil: it is new. A nil Check checks nothing.
 	Check func(ctx context.Context, old, row *Row) error
@@ -196,7 +196,7 @@ func (d *Documents) fill(ctx context.Context, row, old *Row, w Write, coming Com
 		return err
 	}
 	row.Name, row.Labels, row.Problem = name, w.Labels, ""
-	if row.Spec, err = d.resolve(ctx, row.Tenant, change.spec, coming); err != nil {
+	if row.Spec, err = d.resolve(ctx, row.Tenant, old, change.spec, coming); err != nil {
 		return err
 	}
 	if d.o.Check != nil {

@@ -33,6 +33,8 @@ type Kind struct {
 	Partial bool
 	// Secrets are the names of secrets that a document may have, with their meaning.
 	Secrets []SecretField
+	// Last kinds name jobs: an apply writes their documents after the jobs.
+	Last bool
 	// Purpose is part of what is sealed; empty if there are no secrets.
 	Purpose string
 	// Computes is set if a check takes a processor for some time.

@@ -35,6 +35,12 @@ func (k *Kind) Refuse(name string, users []User) error {
 	}
 	noun := users[0].Noun
 	of := slices.DeleteFunc(slices.Clone(users), func(u User) bool { return u.Noun != noun })
+	return domain.Errorf(domain.CodeConflict, "the %s %q is used by the %s; remove it there first", k.Noun, name, named(of))
+}
+
+// named names users of one kind.
+func named(of []User) string {
+	noun := of[0].Noun
 	names := domain.Collect(of[:min(len(of), shownUsers)], func(u *User) string { return fmt.Sprintf("%q", u.Name) })
 	if len(of) > len(names) {
 		names = append(names, "…")
@@ -42,5 +48,11 @@ func (k *Kind) Refuse(name string, users []User) error {
 	if len(of) > 1 {
 		noun += "s"
 	}
-	return domain.Errorf(domain.CodeConflict, "the %s %q is used by the %s %s; remove it there first", k.Noun, name, noun, strings.Join(names, ", "))
+	return noun + " " + strings.Join(names, ", ")
+}
+
+// WarnNamed tells of documents of one kind that go on naming an object which is deleted. There is
+// at least one.
+func WarnNamed(users []User) Warning {
+	return Warning{Code: "named", Text: "it is named by the " + named(users) + ": change it there, or it matches nothing of this any more"}
 }

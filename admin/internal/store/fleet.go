@@ -93,6 +93,13 @@ type Executors interface {
 	// names it (Retention).
 	DeleteExecutor(ctx context.Context, p DeleteExecutorParams) error
 
+	// RestoreExecutor brings an executor back that was deleted after an instant, enabled, with its
+	// id, description, reach of callbacks and limit. CodeNotFound: there is no such one.
+	// CodeConflict: its name is taken, or is a former one of another executor.
+	RestoreExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID, since time.Time) (domain.Executor, error)
+	// ListDeletedExecutors lists those that were deleted after an instant, the last deleted first.
+	ListDeletedExecutors(ctx context.Context, p ListDeletedParams) ([]Deleted, error)
+
 	FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error)
 	ListInstances(ctx context.Context, p ListInstancesParams) ([]domain.Instance, error)
 	// FillInstances reads labels and handlers of instances that were listed with Brief. It

@@ -30,6 +30,14 @@ type Jobs interface {
 	// another revision than IfRevision (0 = any). Fires planned ahead from the
 	// old revision are taken back, and the trigger is set anew.
 	UpdateJob(ctx context.Context, p UpdateJobParams) (JobView, error)
+	// RestoreJob brings a deleted job back as a new revision, with its id, its history and what its
+	// runs have left. CodeNotFound: it is not deleted, or not after p.Since. CodeConflict: another
+	// job has its name. If another job is declared in its place, it is declared no longer.
+	RestoreJob(ctx context.Context, p RestoreJobParams) (JobView, error)
+	// FindDeletedJob finds a plain job that was deleted after an instant, with its whole spec.
+	FindDeletedJob(ctx context.Context, tenant domain.TenantID, id domain.JobID, since time.Time) (JobView, error)
+	// ListDeletedJobs lists plain jobs that were deleted after an instant, the last deleted first.
+	ListDeletedJobs(ctx context.Context, p ListDeletedParams) ([]Deleted, error)
 	// ChangeJobs locks jobs and lets change change each by its index in ids. It returns an error
 	// or nil for each. A refused job undoes no other one. change may be called again for a job, in
 	// another transaction.
@@ -70,6 +78,29 @@ type Jobs interface {
 	// attempt has started, those that are planned first, each from the oldest; more:
 	// there are others. Timers and parts of runs are left out.
 	ListOverdue(ctx context.Context, p ListOverdueParams) (list []Overdue, more bool, err error)
+}
+
+// RestoreJobParams are those of the new revision. IfRevision is needed. The job is enabled or
+// paused, as it was before its deletion.
+type RestoreJobParams struct {
+	UpdateJobParams
+	Since time.Time
+}
+
+// ListDeletedParams are jobs or executors that can be restored.
+type ListDeletedParams struct {
+	Tenant domain.TenantID
+	Within domain.Reach
+	Since  time.Time
+	Limit  int
+}
+
+// Deleted is a deleted job or executor. Executor is the name of a job's executor.
+type Deleted struct {
+	ID, Version    int64
+	Name, Executor string
+	At             time.Time
+	By             string
 }
 
 // ListWholeJobsParams are jobs that people or code made.
@@ -264,13 +295,17 @@ const (
 	JobResumed JobDeed = "resumed"
 	JobNoted   JobDeed = "note_changed" // it was paused, and stays so
 	JobRemoved JobDeed = "deleted"
+	// JobRestored is the first state of a job that was deleted.
+	JobRestored JobDeed = "restored"
 )
 
-// JobEventOf names the change into a state; same: from that very state.
-func JobEventOf(state domain.JobState, same bool) JobDeed {
+// JobEventOf names the change of a state; before 0: it is not known.
+func JobEventOf(before, state domain.JobState) JobDeed {
 	switch {
-	case same:
+	case before == state:
 		return JobNoted
+	case before == domain.JobDeleted:
+		return JobRestored
 	case state == domain.JobPaused:
 		return JobPaused
 	case state == domain.JobDeleted:

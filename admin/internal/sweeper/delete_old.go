@@ -53,8 +53,8 @@ func (s *Sweeper) deleteOld(ctx context.Context) {
 		{"boots let in by join tokens", s.opt.RunRetention, s.opt.Retention.DeleteJoinTokenBootsBefore},
 		{"refusals", min(s.opt.RunRetention, refusalRetention), s.opt.Retention.DeleteRefusalsBefore},
 		{"maintenance", max(s.opt.RunRetention, domain.MaintenanceKept), s.opt.Retention.DeleteMaintenanceBefore}, // it explains runs
-		{"deleted jobs", s.opt.RunRetention, s.opt.Retention.DeleteJobsBefore},                                    // after their runs
-		{"deleted executors", s.opt.RunRetention, s.opt.Retention.DeleteExecutorsBefore},
+		{"deleted jobs", max(s.opt.RunRetention, domain.DeletedDocumentsKept), s.opt.Retention.DeleteJobsBefore},  // after their runs
+		{"deleted executors", max(s.opt.RunRetention, domain.DeletedDocumentsKept), s.opt.Retention.DeleteExecutorsBefore},
 		{"handlers", s.opt.RunRetention, s.opt.Retention.DeleteHandlersBefore}, // after their instances
 		{"deleted documents", domain.DeletedDocumentsKept, s.opt.Retention.DeleteDocumentsBefore},
 		{"deleted tenants", domain.RetentionGrace, s.opt.Retention.DeleteTenantsBefore}, // nodes look for the last commits

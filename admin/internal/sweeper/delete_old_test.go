@@ -18,7 +18,7 @@ func TestWhatGrewOldIsDeletedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		deletions := map[string]int{}
-		keep := map[string]time.Duration{"logs": 48 * time.Hour, "runs": 72 * time.Hour, "rules": 0, "purges": 72 * time.Hour, "timers": 36 * time.Hour, "alerts": 72 * time.Hour, "instances": 72 * time.Hour, "handlers": 72 * time.Hour, "boots": 72 * time.Hour, "refusals": 72 * time.Hour, "maintenance": 72 * time.Hour, "jobs": 72 * time.Hour, "executors": 72 * time.Hour, "tenants": time.Hour, "documents": 30 * 24 * time.Hour, "counts": 6 * time.Hour, "tokens": 72 * time.Hour}
+		keep := map[string]time.Duration{"logs": 48 * time.Hour, "runs": 72 * time.Hour, "rules": 0, "purges": 72 * time.Hour, "timers": 36 * time.Hour, "alerts": 72 * time.Hour, "instances": 72 * time.Hour, "handlers": 72 * time.Hour, "boots": 72 * time.Hour, "refusals": 72 * time.Hour, "maintenance": 72 * time.Hour, "jobs": 30 * 24 * time.Hour, "executors": 30 * 24 * time.Hour, "tenants": time.Hour, "documents": 30 * 24 * time.Hour, "counts": 6 * time.Hour, "tokens": 72 * time.Hour}
 		old := fake{delete: func(what string, before time.Time, limit int) (int64, error) {
 			mu.Lock()
 			defer mu.Unlock()

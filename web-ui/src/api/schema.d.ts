@@ -1316,6 +1316,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/deleted-executors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List deleted executors
+         * @description The newest 1,000 of the last 30 days, the last deleted first. They can be restored.
+         */
+        get: operations["list-deleted-executors"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deleted-jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List deleted jobs
+         * @description The newest 1,000 of the last 30 days, the last deleted first. They can be restored.
+         */
+        get: operations["list-deleted-jobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/deleted-scripts": {
         parameters: {
             query?: never;
@@ -1655,6 +1695,26 @@ export interface paths {
          * @description What has waited starts within two seconds. 404 when none is on.
          */
         delete: operations["end-executor-maintenance"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/executors/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore a deleted executor
+         * @description By its id, which it keeps with its description, its limit and the reach of its callbacks. It is enabled. Its jobs are restored by restore-job. Join tokens, denials, former names and what its processes had registered are not restored. Refused if another executor has its name now.
+         */
+        post: operations["restore-executor"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2020,7 +2080,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a job
-         * @description Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared. Another one that code declares is not created by it again, until somebody creates a job of the name it is declared by.
+         * @description Its runs stay readable, and it can be restored for 30 days. One that the code of the executor owns cannot be deleted while it is declared. Another one that code declares is not created by it again, until somebody creates a job of the name it is declared by.
          */
         delete: operations["delete-job"];
         options?: never;
@@ -2182,6 +2242,26 @@ export interface paths {
          * @description After the answer no run of the schedule is let start; one that was let start just before may begin within the next second. Attempts that run go on.
          */
         post: operations["pause-job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore a deleted job
+         * @description By its id, which it keeps with its runs. Its document is written as an edit would be: what it names must be there, and quotas hold. It is paused if it was. Its timers and calls are not restored. Refused if another job has its name now.
+         */
+        post: operations["restore-job"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3859,6 +3939,26 @@ export interface components {
              */
             version: number;
         };
+        AlertRuleMatch: {
+            /**
+             * @deprecated
+             * @description Former form of executors, with ids. It is read and never shown: use executors
+             */
+            executorIds?: string[];
+            /** @description Only these executors, by name; default: all. One that was deleted is shown with (deleted) behind its name */
+            executors?: string[];
+            /**
+             * @deprecated
+             * @description Former form of jobs, with ids. It is read and never shown: use jobs
+             */
+            jobIds?: string[];
+            /** @description Only these jobs, by name; default: all. One that was deleted is shown with (deleted) behind its name */
+            jobs?: string[];
+            /** @description Only these kinds; default: all. A rule hears of run_succeeded only if it names it, with the condition events or keyword */
+            kinds?: ("run_failed" | "run_timed_out" | "run_lost" | "run_missed" | "no_executor" | "run_late" | "run_long" | "job_absent" | "runs_pile_up" | "run_succeeded")[];
+            /** @description Only jobs whose labels meet this selector, such as team=finance, tier in (gold, silver), !test */
+            labels?: string;
+        };
         AlertRuleText: {
             /** @description Alert channels that are told, by name or id; default: the receivers in the job's settings, or the tenant's default channels */
             channels?: string[];
@@ -3873,7 +3973,7 @@ export interface components {
             /** @description Alert channels that are told then, by name or id */
             escalateTo?: string[];
             /** @description Events that it decides about; default: all */
-            match?: components["schemas"]["AlertMatch"];
+            match?: components["schemas"]["AlertRuleMatch"];
             /** @description No alert is sent, and the incident is shown. Default false */
             mute?: boolean;
             /**
@@ -5581,6 +5681,42 @@ export interface components {
              */
             version: number;
         };
+        DeletedExecutor: {
+            /**
+             * Format: date-time
+             * @description Time of its deletion
+             */
+            deletedAt: string;
+            /** @description Id of the executor, a decimal string */
+            id: string;
+            /** @description Its name */
+            name: string;
+            /**
+             * Format: int64
+             * @description Its version when it was deleted
+             */
+            version: number;
+        };
+        DeletedJob: {
+            /**
+             * Format: date-time
+             * @description Time of its deletion
+             */
+            deletedAt: string;
+            /** @description Author of its deletion */
+            deletedBy: string;
+            /** @description Name of its executor */
+            executor: string;
+            /** @description Id of the job, a decimal string */
+            id: string;
+            /** @description Its name */
+            name: string;
+            /**
+             * Format: int64
+             * @description Its revision when it was deleted
+             */
+            version: number;
+        };
         Delivery: {
             /**
              * Format: int64
@@ -6768,7 +6904,7 @@ export interface components {
              * @description What was done; note_changed: a pause of the server became a person's
              * @enum {string}
              */
-            what: "created" | "edited" | "paused" | "resumed" | "note_changed" | "deleted";
+            what: "created" | "edited" | "paused" | "resumed" | "note_changed" | "deleted" | "restored";
         };
         JobFires: {
             /** @description The first 10 fire times */
@@ -7719,6 +7855,22 @@ export interface components {
             /** @description With total=true: how many items all pages have */
             total?: components["schemas"]["Total"];
         };
+        PageDeletedExecutor: {
+            /** @description The items of this page, in the order of the list */
+            items: components["schemas"]["DeletedExecutor"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
+        };
+        PageDeletedJob: {
+            /** @description The items of this page, in the order of the list */
+            items: components["schemas"]["DeletedJob"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
+        };
         PageDelivery: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Delivery"][];
@@ -8087,7 +8239,7 @@ export interface components {
              * @description Stable name of the warning
              * @enum {string}
              */
-            code: "no_instance" | "many_fires" | "takes_over" | "never_fires" | "invites";
+            code: "no_instance" | "many_fires" | "takes_over" | "never_fires" | "invites" | "named";
             /** @description The same for people */
             text: string;
         };
@@ -19883,6 +20035,210 @@ export interface operations {
             };
         };
     };
+    "list-deleted-executors": {
+        parameters: {
+            query?: {
+                /** @description Items of a page, at most */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDeletedExecutor"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-deleted-jobs": {
+        parameters: {
+            query?: {
+                /** @description Items of a page, at most */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDeletedJob"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-deleted-scripts": {
         parameters: {
             query?: {
@@ -22474,6 +22830,146 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "restore-executor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of what the address names, a decimal string */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Executor"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -26317,6 +26813,148 @@ export interface operations {
             };
             /** @description Request Timeout */
             408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "restore-job": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of what the address names, a decimal string */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description The revision in quotes */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

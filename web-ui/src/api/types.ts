@@ -175,6 +175,8 @@ export type Delivery = S['Delivery']
 export type Incident = S['Incident']
 export type IncidentEvent = S['IncidentEvent']
 export type AlertMatch = S['AlertMatch']
+/** That of a rule has names, and that of a silence ids. */
+export type AlertRuleMatch = S['AlertRuleMatch']
 export type AlertKind = NonNullable<AlertMatch['kinds']>[number]
 export type AlertSilence = S['AlertSilence']
 export type AlertSilenceWrite = S['AlertSilenceWrite']

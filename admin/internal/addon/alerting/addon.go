@@ -49,7 +49,7 @@ func build(n addon.Node) (addon.Parts, error) {
 		Logger: n.Logger, Metrics: n.Metrics,
 	})
 	deps := route.Deps{
-		Store: tables{n.Store, alerts}, Kept: route.Kept{Channels: alertsql.Channels(n.DB), Rules: alertsql.Rules(n.DB), RulesChanged: alerts.RulesChanged}, Secrets: n.Secrets, Channels: service, NewID: n.NewID, Now: n.Now, Log: n.Logger.With("component", "api"),
+		Store: tables{n.Store, alerts}, Kept: route.Kept{Channels: alertsql.Channels(n.DB), Rules: alertsql.Rules(n.DB), RulesChanged: alerts.RulesChanged, Names: alerts}, Secrets: n.Secrets, Channels: service, NewID: n.NewID, Now: n.Now, Log: n.Logger.With("component", "api"),
 	}
 	receivers := &notify.Receivers{Store: alerts, NewID: n.NewID, Default: defaultAddresses(v), Log: log}
 	return addon.Parts{

@@ -79,6 +79,9 @@ func TestLabelOwnerAndDelete(t *testing.T) {
 		require.Contains(t, f.recorded(deleted), "anna delete-job job "+ids[20].String()+" job-020")
 		_, err := f.s.FindJob(f.ctx, f.tenant, ids[0])
 		require.True(t, domain.Is(err, domain.CodeNotFound))
+		restorable, err := f.s.ListDeletedJobs(f.ctx, store.ListDeletedParams{Tenant: f.tenant, Limit: 100})
+		f.ok(err)
+		require.Len(t, restorable, 29)
 
 		retried, err := f.table.Create(f.ctx, bulk.Operation{ID: bulk.ID(storetest.NewID()), Tenant: f.tenant, Order: deleted.Order, State: bulk.Running, RetryOf: deleted.ID, Total: 1})
 		f.ok(err)

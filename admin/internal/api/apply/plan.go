@@ -64,7 +64,7 @@ type PlanFires struct {
 
 // PlanWarning is a reason to look twice.
 type PlanWarning struct {
-	Code string `json:"code" enum:"no_instance,many_fires,takes_over,never_fires,invites" doc:"Stable name of the warning"`
+	Code string `json:"code" enum:"no_instance,many_fires,takes_over,never_fires,invites,named" doc:"Stable name of the warning"`
 	Text string `json:"text" doc:"The same for people"`
 }
 

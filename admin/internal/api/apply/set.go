@@ -22,6 +22,9 @@ func (r *request) planDelete(ctx context.Context, id auth.Identity, kinds []web.
 			continue
 		}
 		steps, err := k.Planner.PlanDelete(ctx, id, domain.Collect(of, func(e **entry) string { return (*e).write.Name }), nil, r.going())
+		if err == nil {
+			err = r.warnNamed(ctx, id, kinds, &k, steps)
+		}
 		if err != nil {
 			return err
 		}
@@ -65,7 +68,7 @@ func (a *api) readSet(ctx context.Context, id auth.Identity, r *request, kinds [
 		}
 	}
 	for _, k := range slices.Backward(kinds) {
-		if err := r.readOthers(ctx, id, &k, others[k.Name]); err != nil {
+		if err := r.readOthers(ctx, id, kinds, &k, others[k.Name]); err != nil {
 			return err
 		}
 	}
@@ -73,11 +76,14 @@ func (a *api) readSet(ctx context.Context, id auth.Identity, r *request, kinds [
 }
 
 // readOthers finds documents of the set that the request does not hold.
-func (r *request) readOthers(ctx context.Context, id auth.Identity, k *web.DocumentKind, ids []int64) error {
+func (r *request) readOthers(ctx context.Context, id auth.Identity, kinds []web.DocumentKind, k *web.DocumentKind, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	steps, err := k.Planner.PlanDelete(ctx, id, nil, ids, r.going())
+	if err == nil && r.with.Prune {
+		err = r.warnNamed(ctx, id, kinds, k, steps)
+	}
 	if err != nil {
 		return err
 	}
@@ -95,6 +101,28 @@ func (r *request) readOthers(ctx context.Context, id auth.Identity, k *web.Docum
 	for _, one := range ids {
 		if !there[one] {
 			r.leave = append(r.leave, resource.SetMember{Kind: k.Name, ID: one})
+		}
+	}
+	return nil
+}
+
+// warnNamed warns of deletions after which other documents go on naming what is gone.
+func (r *request) warnNamed(ctx context.Context, id auth.Identity, kinds []web.DocumentKind, of *web.DocumentKind, steps []resource.Step) error {
+	if len(steps) == 0 {
+		return nil
+	}
+	for _, k := range kinds {
+		if k.Documents == nil {
+			continue
+		}
+		users, err := k.Documents.ReferTo(ctx, id.Tenant, of.Name)
+		if err != nil {
+			return err
+		}
+		for i := range steps {
+			if stay := r.going().Stay(users[steps[i].ID]); len(stay) > 0 {
+				steps[i].Warnings = append(steps[i].Warnings, resource.WarnNamed(stay))
+			}
 		}
 	}
 	return nil

@@ -111,7 +111,7 @@ func Register(s *web.Server, docs *resource.Documents) *API {
 	k := docs.Kind()
 	shape := describe(s.Kinds().Registry(k), k, true)
 	a := &API{docs, k, shape}
-	s.Kinds().Add(web.DocumentKind{Kind: k, Write: shape.write, Lists: k.Path, Brief: k.IsBrief(), Planner: web.ForEach{Documents: docs}, Documents: docs})
+	s.Kinds().Add(web.DocumentKind{Kind: k, Write: shape.write, Lists: k.Path, Brief: k.IsBrief(), Last: k.Last, Planner: web.ForEach{Documents: docs}, Documents: docs})
 	base, one := web.Base+"/"+k.Path, web.Base+"/"+k.Path+"/{id}"
 	read, edit := web.May(k.Read), web.May(k.Edit)
 	web.Register(s, read, web.Operation{

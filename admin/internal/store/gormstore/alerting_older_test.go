@@ -62,7 +62,7 @@ func TestAlertRuleOfBefore(t *testing.T) {
 			require.NoError(t, err)
 			row, err := alertsql.Rules(s.DB).Find(t.Context(), w.tenant, 9)
 			require.NoError(t, err)
-			require.JSONEq(t, `{"description":"d","enabled":true,"position":3,"match":{"executorIds":["1"],"jobIds":["2"],"labels":"team=finance"},"condition":{"kind":"long","after":"1.5s","factor":2},"severity":"critical","channels":["7"],"repeat":"1h0m0s","quietHours":{"zone":"UTC","from":"22:00","to":"06:00","days":["friday"]},"escalateAfter":"1m0s","escalateTo":["8"]}`, string(row.Spec))
+			require.JSONEq(t, `{"description":"d","enabled":true,"position":3,"match":{"executors":["1"],"jobs":["2"],"labels":"team=finance"},"condition":{"kind":"long","after":"1.5s","factor":2},"severity":"critical","channels":["7"],"repeat":"1h0m0s","quietHours":{"zone":"UTC","from":"22:00","to":"06:00","days":["friday"]},"escalateAfter":"1m0s","escalateTo":["8"]}`, string(row.Spec))
 			rule, err := noun.AlertRuleOf(&row)
 			require.NoError(t, err)
 			labels, err := domain.ParseSelector("team=finance")

@@ -4,7 +4,7 @@ import { Form, Input, Select } from 'antd'
 import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../../api/queries'
-import type { AlertKind, AlertMatch, Id } from '../../api/types'
+import type { AlertKind, AlertRuleMatch, Id } from '../../api/types'
 import { isSelector } from '../../lib/selector'
 import { ALERT_KINDS, ExecutorName, JobName, useKindText } from './AlertWords'
 import { useDebounced } from '../../ui/hooks'
@@ -14,12 +14,14 @@ const MOST = 100
 
 interface Props {
   id?: string
-  value?: Id[]
-  onChange?: (ids: Id[]) => void
+  value?: string[]
+  onChange?: (words: string[]) => void
   placeholder: string
+  /** What the field holds. */
+  by: 'id' | 'name'
 }
 
-function Many({ found, loading, onSearch, name, ...props }: Props & { found: { id: Id; name: string }[]; loading: boolean; onSearch: (text: string) => void; name: (id: Id) => ReactNode }) {
+function Many({ found, loading, onSearch, name, by, ...props }: Props & { found: { id: Id; name: string }[]; loading: boolean; onSearch: (text: string) => void; name: (id: Id) => ReactNode }) {
   return (
     <Select
       {...props}
@@ -28,8 +30,8 @@ function Many({ found, loading, onSearch, name, ...props }: Props & { found: { i
       allowClear
       showSearch={{ filterOption: false, onSearch }}
       loading={loading}
-      options={found.map((one) => ({ value: one.id, label: one.name }))}
-      labelRender={({ value }) => name(String(value))}
+      options={found.map((one) => ({ value: one[by], label: one.name }))}
+      labelRender={({ value }) => (by === 'id' ? name(String(value)) : String(value))}
     />
   )
 }
@@ -47,8 +49,8 @@ function ExecutorsSelect(props: Props) {
   return <Many {...props} found={found.data?.items ?? []} loading={found.isFetching} onSearch={setTyped} name={(id) => <ExecutorName id={id} />} />
 }
 
-/** kinds: false for rules that look by themselves, which are of one kind. of: those that can be chosen. */
-export function AlertMatchFields({ kinds = true, of = ALERT_KINDS, kindsHelp }: { kinds?: boolean; of?: AlertKind[]; kindsHelp?: string }) {
+/** by: name for rules, and id for silences. kinds: false for rules that look by themselves, which are of one kind. of: those that can be chosen. */
+export function AlertMatchFields({ by, kinds = true, of = ALERT_KINDS, kindsHelp }: { by: 'id' | 'name'; kinds?: boolean; of?: AlertKind[]; kindsHelp?: string }) {
   const { t } = useTranslation()
   const kind = useKindText()
   return (
@@ -58,11 +60,11 @@ export function AlertMatchFields({ kinds = true, of = ALERT_KINDS, kindsHelp }: 
           <Select mode="multiple" allowClear placeholder={t('alerts.silence.allKinds')} options={of.map((value) => ({ value, label: kind(value) }))} />
         </Form.Item>
       )}
-      <Form.Item name={['match', 'executorIds']} label={t('alerts.silence.executors')}>
-        <ExecutorsSelect placeholder={t('alerts.silence.allExecutors')} />
+      <Form.Item name={['match', by === 'id' ? 'executorIds' : 'executors']} label={t('alerts.silence.executors')}>
+        <ExecutorsSelect by={by} placeholder={t('alerts.silence.allExecutors')} />
       </Form.Item>
-      <Form.Item name={['match', 'jobIds']} label={t('alerts.silence.jobs')}>
-        <JobsSelect placeholder={t('alerts.silence.allJobs')} />
+      <Form.Item name={['match', by === 'id' ? 'jobIds' : 'jobs']} label={t('alerts.silence.jobs')}>
+        <JobsSelect by={by} placeholder={t('alerts.silence.allJobs')} />
       </Form.Item>
       <Form.Item
         name={['match', 'labels']}
@@ -77,9 +79,11 @@ export function AlertMatchFields({ kinds = true, of = ALERT_KINDS, kindsHelp }: 
 }
 
 /** Without what is empty; nothing at all: everything. */
-export function matchOf(fields: AlertMatch | undefined): AlertMatch {
+export function matchOf(fields: AlertRuleMatch | undefined): AlertRuleMatch {
   return {
     ...(fields?.kinds?.length ? { kinds: fields.kinds } : {}),
+    ...(fields?.executors?.length ? { executors: fields.executors } : {}),
+    ...(fields?.jobs?.length ? { jobs: fields.jobs } : {}),
     ...(fields?.executorIds?.length ? { executorIds: fields.executorIds } : {}),
     ...(fields?.jobIds?.length ? { jobIds: fields.jobIds } : {}),
     ...(fields?.labels?.trim() ? { labels: fields.labels.trim() } : {}),

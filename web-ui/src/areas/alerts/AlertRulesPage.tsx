@@ -296,6 +296,7 @@ function RuleForm({ stored }: { stored?: AlertRule }) {
           <section className="card" aria-label={t('alerts.rules.match')}>
             <h2>{t('alerts.rules.match')}</h2>
             <AlertMatchFields
+              by="name"
               kinds={!looks(kind)}
               of={kind === 'failures' ? ALERT_KINDS.filter((one) => one !== 'run_succeeded') : ALERT_KINDS}
               kindsHelp={kind === 'failures' ? undefined : t('alerts.rules.kindsHelp')}

@@ -6,7 +6,7 @@ import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { alertQueries } from './alerts'
 import { queries } from '../../api/queries'
-import type { AlertKind, AlertMatch, Id, Incident } from '../../api/types'
+import type { AlertKind, AlertRuleMatch, Id, Incident } from '../../api/types'
 
 export const ALERT_KINDS: AlertKind[] = ['run_failed', 'run_timed_out', 'run_lost', 'run_missed', 'no_executor', 'run_late', 'run_long', 'job_absent', 'runs_pile_up', 'run_succeeded']
 
@@ -70,12 +70,14 @@ export function Listed({ children }: { children: ReactNode[] }) {
 }
 
 /** "Run failed · executors: shop · labels: team=finance"; everything: so said. */
-export function MatchText({ match, anyKind }: { match: AlertMatch | undefined; anyKind?: string }) {
+export function MatchText({ match, anyKind }: { match: AlertRuleMatch | undefined; anyKind?: string }) {
   const { t } = useTranslation()
   const kind = useKindText()
-  const { kinds = [], executorIds = [], jobIds = [], labels } = match ?? {}
+  const { kinds = [], executors = [], jobs = [], executorIds = [], jobIds = [], labels } = match ?? {}
   const parts: [string, ReactNode][] = []
   if (kinds.length > 0 || anyKind) parts.push([t('alerts.silence.kinds'), kinds.map(kind).join(', ') || anyKind])
+  if (executors.length > 0) parts.push([t('alerts.silence.executors'), executors.join(', ')])
+  if (jobs.length > 0) parts.push([t('alerts.silence.jobs'), jobs.join(', ')])
   if (executorIds.length > 0) parts.push([t('alerts.silence.executors'), <Listed key="e">{executorIds.map((id) => <ExecutorName key={id} id={id} />)}</Listed>])
   if (jobIds.length > 0) parts.push([t('alerts.silence.jobs'), <Listed key="j">{jobIds.map((id) => <JobName key={id} id={id} />)}</Listed>])
   if (labels) parts.push([t('alerts.silence.labels'), <span key="l" className="mono">{labels}</span>])

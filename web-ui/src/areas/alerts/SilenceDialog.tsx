@@ -51,7 +51,7 @@ export function SilenceDialog({ incident, onClose }: { incident?: Incident; onCl
           <Input maxLength={1024} autoComplete="off" />
         </Form.Item>
         <EndFields />
-        <AlertMatchFields />
+        <AlertMatchFields by="id" />
         {match && Object.keys(matchOf(match)).length === 0 && <Alert type="warning" showIcon title={t('alerts.silence.whole')} />}
       </Form>
     </Dialog>

@@ -1,5 +1,5 @@
 // Between rules and channels and their forms: what the API writes, what the fields hold.
-import type { AlertChannel, AlertChannelWrite, AlertMatch, AlertRule, AlertRuleSpec, ChannelKind } from '../../api/types'
+import type { AlertChannel, AlertChannelWrite, AlertRule, AlertRuleMatch, AlertRuleSpec, ChannelKind } from '../../api/types'
 import { linesOf } from '../integrations/connectionForm'
 
 export type ConditionKind = AlertRuleSpec['condition']['kind']
@@ -14,7 +14,7 @@ export interface RuleFields {
   description: string
   enabled: boolean
   position: number | null
-  match?: AlertMatch
+  match?: AlertRuleMatch
   condition: { kind: ConditionKind; failures?: number | null; of?: number | null; keyword?: string; after?: string; factor?: number | null }
   severity: (typeof SEVERITIES)[number]
   mute: boolean

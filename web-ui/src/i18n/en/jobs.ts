@@ -86,7 +86,7 @@ export const jobs = {
     resumed: '{{name}} is enabled.',
     deleted: '{{name}} was deleted.',
     deleteTitle: 'Delete {{name}}?',
-    deleteHelp: 'It will not fire again. Its runs stay readable until their retention ends.',
+    deleteHelp: 'It will not fire again. Its runs stay readable until their retention ends. For 30 days, carillon job restore brings it back.',
     deleteDeclaredHelp: 'The code of the application declares it and will not create it again, unless the code owns it. Create a job of this name to have it back.',
     pauseTitle: 'Pause {{name}}?',
     pauseHelp: 'No further run starts until it is resumed; running ones go on. To stop many jobs for a while, use maintenance.',
@@ -155,7 +155,7 @@ export const jobs = {
     bornPaused: 'paused',
     same: 'no field differs',
     empty: 'Nothing is recorded',
-    did: { created: 'Created', edited: 'Edited', paused: 'Paused', resumed: 'Resumed', note_changed: 'Pause taken over', deleted: 'Deleted' },
+    did: { created: 'Created', edited: 'Edited', paused: 'Paused', resumed: 'Resumed', note_changed: 'Pause taken over', deleted: 'Deleted', restored: 'Restored' },
   },
   revisions: {
     field: 'Field',

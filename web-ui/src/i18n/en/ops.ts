@@ -74,7 +74,7 @@ export const ops = {
     enable: 'Enable',
     enabled: '{{name}} is enabled, and its jobs go on.',
     deleteTitle: 'Delete {{name}}?',
-    deleteHelp: 'Its tokens, former names, denials and handlers go at once. Ended runs can be read as long as they are kept. It cannot be undone.',
+    deleteHelp: 'Its tokens, former names, denials and handlers go at once. Ended runs can be read as long as they are kept. For 30 days, carillon executor restore brings the executor back without these.',
     deleteJobs: 'Delete its jobs too, and cancel their pending timers',
     deleteInstances_one: 'End the sessions of its {{count}} process; what it runs is lost',
     deleteInstances_other: 'End the sessions of its {{count}} processes; what they run is lost',

@@ -76,7 +76,7 @@ export const ops: typeof en = {
     enable: '启用',
     enabled: '{{name}} 已启用，其任务继续。',
     deleteTitle: '删除 {{name}}？',
-    deleteHelp: '其令牌、曾用名、禁止名单和处理器立即删除。已结束的执行在保留期内仍可查看。无法撤销。',
+    deleteHelp: '其令牌、曾用名、禁止名单和处理器立即删除。已结束的执行在保留期内仍可查看。30 天内可用 carillon executor restore 恢复执行器，令牌等除外。',
     deleteJobs: '同时删除其任务，并取消待触发的定时器',
     deleteInstances_one: '结束其 {{count}} 个进程的会话，正在运行的将失联',
     deleteInstances_other: '结束其 {{count}} 个进程的会话，正在运行的将失联',

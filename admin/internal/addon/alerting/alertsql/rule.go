@@ -1,6 +1,8 @@
 package alertsql
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 
 	"gorm.io/gorm"
@@ -40,6 +42,32 @@ func rulesIn(t *db.Tx, where string, args ...any) ([]noun.AlertRule, error) {
 	}
 	out, err := domain.TryCollect(rows, noun.AlertRuleOf)
 	noun.SortRules(out)
+	return out, err
+}
+
+// JobNames are the names of jobs by id. A deleted one is marked as such, since another job may have
+// its name by now. A job that retention has removed is left out.
+func (s *Alerts) JobNames(ctx context.Context, tenant domain.TenantID, ids []int64) (map[int64]string, error) {
+	return s.namesOf(ctx, "jobs", int64(domain.JobDeleted), tenant, ids)
+}
+
+// ExecutorNames are the names of executors by id, like JobNames.
+func (s *Alerts) ExecutorNames(ctx context.Context, tenant domain.TenantID, ids []int64) (map[int64]string, error) {
+	return s.namesOf(ctx, "executors", int64(domain.ExecutorDeleted), tenant, ids)
+}
+
+func (s *Alerts) namesOf(ctx context.Context, table string, deleted int64, tenant domain.TenantID, ids []int64) (map[int64]string, error) {
+	out := map[int64]string{}
+	err := s.LookRows(ctx, "name "+table, func(rows *sql.Rows) error {
+		var id, state int64
+		var name string
+		err := rows.Scan(&id, &state, &name)
+		if state == deleted {
+			name += " (deleted)"
+		}
+		out[id] = name
+		return err
+	}, "SELECT id, state, name FROM "+table+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+") AND tenant_id = ?", int64(tenant))
 	return out, err
 }
 

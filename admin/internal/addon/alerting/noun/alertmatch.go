@@ -1,6 +1,7 @@
 package noun
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -8,7 +9,36 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// AlertMatch is the form of an AlertMatcher.
+// AlertRuleMatch is the form of a rule's AlertMatcher. A stored one has ids in the place of names.
+type AlertRuleMatch struct {
+	Kinds     []domain.AlertKind `json:"kinds,omitempty" enum:"run_failed,run_timed_out,run_lost,run_missed,no_executor,run_late,run_long,job_absent,runs_pile_up,run_succeeded" maxItems:"16" doc:"Only these kinds; default: all. A rule hears of run_succeeded only if it names it, with the condition events or keyword"`
+	Executors []string           `json:"executors,omitempty" maxItems:"100" doc:"Only these executors, by name; default: all. One that was deleted is shown with (deleted) behind its name"`
+	Jobs      []string           `json:"jobs,omitempty" maxItems:"100" doc:"Only these jobs, by name; default: all. One that was deleted is shown with (deleted) behind its name"`
+	Labels    string             `json:"labels,omitempty" maxLength:"1024" doc:"Only jobs whose labels meet this selector, such as team=finance, tier in (gold, silver), !test"`
+	// ExecutorIDs and JobIDs are the form of before. They are read and not written.
+	ExecutorIDs []string `json:"executorIds,omitempty" maxItems:"100" deprecated:"true" doc:"Former form of executors, with ids. It is read and never shown: use executors"`
+	JobIDs      []string `json:"jobIds,omitempty" maxItems:"100" deprecated:"true" doc:"Former form of jobs, with ids. It is read and never shown: use jobs"`
+}
+
+// UnmarshalJSON reads both forms.
+func (m *AlertRuleMatch) UnmarshalJSON(text []byte) error {
+	type plain AlertRuleMatch
+	var read plain
+	if err := json.Unmarshal(text, &read); err != nil {
+		return err
+	}
+	read.Executors, read.Jobs = append(read.Executors, read.ExecutorIDs...), append(read.Jobs, read.JobIDs...)
+	read.ExecutorIDs, read.JobIDs = nil, nil
+	*m = AlertRuleMatch(read)
+	return nil
+}
+
+// matcher reads the form. Names have the id 0.
+func (m *AlertRuleMatch) matcher(c *domain.Checker) AlertMatcher {
+	return AlertMatcher{Kinds: m.Kinds, Executors: idsOf[domain.ExecutorID](m.Executors), Jobs: idsOf[domain.JobID](m.Jobs), Labels: selectorIn("body.spec.match", m.Labels, c)}
+}
+
+// AlertMatch is the form of a silence's AlertMatcher.
 type AlertMatch struct {
 	Kinds       []domain.AlertKind `json:"kinds,omitempty" enum:"run_failed,run_timed_out,run_lost,run_missed,no_executor,run_late,run_long,job_absent,runs_pile_up,run_succeeded" maxItems:"16" doc:"Only these kinds; default: all. A rule hears of run_succeeded only if it names it, with the condition events or keyword"`
 	ExecutorIDs []string           `json:"executorIds,omitempty" maxItems:"100" doc:"Only these executors; default: all"`
@@ -36,16 +66,20 @@ func IDTexts[T ~int64](ids []T) []string {
 
 // Matcher reads the form. at is its location.
 func (m *AlertMatch) Matcher(at string, c *domain.Checker) AlertMatcher {
-	labels, err := domain.ParseSelector(m.Labels)
+	return AlertMatcher{
+		Kinds: m.Kinds, Executors: IDsIn[domain.ExecutorID](c, at+".executorIds", m.ExecutorIDs), Jobs: IDsIn[domain.JobID](c, at+".jobIds", m.JobIDs), Labels: selectorIn(at, m.Labels, c),
+	}
+}
+
+func selectorIn(at, text string, c *domain.Checker) domain.Selector {
+	labels, err := domain.ParseSelector(text)
 	if err == nil {
 		err = labels.Contradiction()
 	}
 	if err != nil {
-		c.Check(false, at+".labels", m.Labels, err.Error())
+		c.Check(false, at+".labels", text, err.Error())
 	}
-	return AlertMatcher{
-		Kinds: m.Kinds, Executors: IDsIn[domain.ExecutorID](c, at+".executorIds", m.ExecutorIDs), Jobs: IDsIn[domain.JobID](c, at+".jobIds", m.JobIDs), Labels: labels,
-	}
+	return labels
 }
 
 // IDsIn reads ids.

@@ -13,7 +13,7 @@ import (
 
 // AlertRuleKind is the kind of documents that are alert rules.
 var AlertRuleKind = resource.Of(resource.Kind{
-	Name: "AlertRule", Noun: "alert rule", Path: "alert-rules", Most: MaxAlertRules, Read: domain.PermRead, Edit: domain.PermEdit,
+	Name: "AlertRule", Noun: "alert rule", Path: "alert-rules", Most: MaxAlertRules, Last: true, Read: domain.PermRead, Edit: domain.PermEdit,
 	About: "An alert rule says which events are told, how urgent they are, and to whom. The first enabled rule that matches decides, by position and then by age.",
 	Notes: resource.Notes{
 		Create: "It decides about events from now on. Open incidents go on as they began. A tenant may have 100.",
@@ -30,7 +30,10 @@ var AlertRuleKind = resource.Of(resource.Kind{
 		return nil
 	},
 	Refs: func(s *AlertRuleText) []resource.Refs {
-		return []resource.Refs{{Kind: AlertChannelKind.Name, At: "body.spec.channels", Words: s.Channels}, {Kind: AlertChannelKind.Name, At: "body.spec.escalateTo", Words: s.EscalateTo}}
+		return []resource.Refs{
+			{Kind: AlertChannelKind.Name, At: "body.spec.channels", Words: s.Channels}, {Kind: AlertChannelKind.Name, At: "body.spec.escalateTo", Words: s.EscalateTo},
+			{Kind: "Executor", At: "body.spec.match.executors", Words: s.Match.Executors}, {Kind: "Job", At: "body.spec.match.jobs", Words: s.Match.Jobs},
+		}
 	},
 	Older: olderRule,
 })
@@ -40,7 +43,7 @@ type AlertRuleText struct {
 	Description   string             `json:"description,omitempty" maxLength:"4096" doc:"Purpose of the rule, for people"`
 	Enabled       bool               `json:"enabled" required:"false" doc:"Whether it decides; default true"`
 	Position      int                `json:"position,omitempty" minimum:"0" maximum:"1000000" doc:"Of several rules that match an event, the rule with the lowest position decides; default 0"`
-	Match         AlertMatch         `json:"match,omitzero" doc:"Events that it decides about; default: all"`
+	Match         AlertRuleMatch     `json:"match,omitzero" doc:"Events that it decides about; default: all"`
 	Condition     AlertConditionText `json:"condition" doc:"What it waits for. If an event matches but does not meet it, no alert is sent"`
 	Severity      Severity           `json:"severity,omitempty" enum:"info,warning,critical" doc:"critical is told in quiet hours too; default warning"`
 	Channels      []string           `json:"channels,omitempty" maxItems:"10" doc:"Alert channels that are told, by name or id; default: the receivers in the job's settings, or the tenant's default channels"`
@@ -79,21 +82,23 @@ func (s *AlertRuleText) complete() {
 	}
 }
 
-// rule reads the form. Channels that are names are left out: they have no id yet.
-func (s *AlertRuleText) rule(c *domain.Checker) AlertRuleSpec {
-	ids := func(words []string) (out []domain.ChannelID) {
-		for _, word := range words {
-			id, _ := domain.ParseID[domain.ChannelID](word)
-			out = append(out, id)
-		}
-		return out
+// idsOf reads words that are ids. A name has the id 0: it is not known yet.
+func idsOf[T ~int64](words []string) (out []T) {
+	for _, word := range words {
+		id, _ := domain.ParseID[T](word)
+		out = append(out, id)
 	}
+	return out
+}
+
+// rule reads the form. Names have the id 0.
+func (s *AlertRuleText) rule(c *domain.Checker) AlertRuleSpec {
 	return AlertRuleSpec{
-		Description: s.Description, Enabled: s.Enabled, Position: s.Position, Match: s.Match.Matcher("body.spec.match", c),
+		Description: s.Description, Enabled: s.Enabled, Position: s.Position, Match: s.Match.matcher(c),
 		Condition: AlertCondition{Kind: s.Condition.Kind, Failures: s.Condition.Failures, Of: s.Condition.Of, Keyword: s.Condition.Keyword,
 			After: OptionalDuration(c, "body.spec.condition.after", s.Condition.After), Factor: s.Condition.Factor},
-		Severity: s.Severity, Channels: ids(s.Channels), Mute: s.Mute, Repeat: OptionalDuration(c, "body.spec.repeat", s.Repeat), Quiet: s.QuietHours.Hours(),
-		EscalateAfter: OptionalDuration(c, "body.spec.escalateAfter", s.EscalateAfter), EscalateTo: ids(s.EscalateTo),
+		Severity: s.Severity, Channels: idsOf[domain.ChannelID](s.Channels), Mute: s.Mute, Repeat: OptionalDuration(c, "body.spec.repeat", s.Repeat), Quiet: s.QuietHours.Hours(),
+		EscalateAfter: OptionalDuration(c, "body.spec.escalateAfter", s.EscalateAfter), EscalateTo: idsOf[domain.ChannelID](s.EscalateTo),
 	}
 }
 
@@ -115,7 +120,7 @@ func AlertRuleOf(row *resource.Row) (AlertRule, error) {
 // TextOf is the form of a rule.
 func TextOf(s *AlertRuleSpec) AlertRuleText {
 	return AlertRuleText{
-		Description: s.Description, Enabled: s.Enabled, Position: s.Position, Match: MatchOf(&s.Match),
+		Description: s.Description, Enabled: s.Enabled, Position: s.Position, Match: AlertRuleMatch{Kinds: s.Match.Kinds, Executors: IDTexts(s.Match.Executors), Jobs: IDTexts(s.Match.Jobs), Labels: s.Match.Labels.Text},
 		Condition: AlertConditionText{s.Condition.Kind, s.Condition.Failures, s.Condition.Of, s.Condition.Keyword, durationOrEmpty(s.Condition.After), s.Condition.Factor},
 		Severity:  s.Severity, Channels: IDTexts(s.Channels), Mute: s.Mute, Repeat: durationOrEmpty(s.Repeat), QuietHours: QuietOf(&s.Quiet),
 		EscalateAfter: durationOrEmpty(s.EscalateAfter), EscalateTo: IDTexts(s.EscalateTo),

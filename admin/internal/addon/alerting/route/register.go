@@ -20,6 +20,8 @@ type Store interface {
 	notify.AlertChannels
 	notify.AlertRules
 	FindTenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error)
+	FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error)
+	FindJobByName(ctx context.Context, tenant domain.TenantID, name string) (store.JobView, error)
 	FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error)
 	FindJob(ctx context.Context, tenant domain.TenantID, id domain.JobID) (store.JobView, error)
 	FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (store.ExecutionView, error)
@@ -46,9 +48,16 @@ type api struct {
 	rules       *resource.Documents
 }
 
+// Names names executors and jobs by id. Deleted ones are marked as such.
+type Names interface {
+	ExecutorNames(ctx context.Context, tenant domain.TenantID, ids []int64) (map[int64]string, error)
+	JobNames(ctx context.Context, tenant domain.TenantID, ids []int64) (map[int64]string, error)
+}
+
 // Kept are the tables of documents of alerting.
 type Kept struct {
 	Channels, Rules resource.Store
+	Names           Names
 	// RulesChanged is called after each change of a rule.
 	RulesChanged func()
 }
@@ -61,7 +70,7 @@ func Register(s *web.Server, deps Deps) {
 	})
 	changed := func(context.Context, *resource.Row) { deps.Kept.RulesChanged() }
 	a.rules = resource.New(resource.Options{
-		Kind: noun.AlertRuleKind, Store: deps.Kept.Rules, Uses: []*resource.Documents{a.channels}, NewID: deps.NewID, Log: deps.Log, Check: a.checkRule,
+		Kind: noun.AlertRuleKind, Store: deps.Kept.Rules, Uses: append(a.engineTargets(), a.channels.Target()), NewID: deps.NewID, Log: deps.Log,
 		Changed: changed, Deleted: changed,
 	})
 	a.registerIncidents()

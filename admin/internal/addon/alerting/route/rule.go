@@ -3,45 +3,53 @@ package route
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/resource"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// checkRule looks for the executors and jobs of a rule.
-func (a *api) checkRule(ctx context.Context, old, row *resource.Row) error {
-	var was noun.AlertRule
-	if old != nil && old.Problem == "" {
-		before, err := noun.AlertRuleOf(old)
-		if err != nil {
-			return err
+// engineTargets are the executors and jobs that rules may name. Both come and go: code removes
+// jobs too, and a rule that names one does not keep it.
+func (a *api) engineTargets() []resource.Target {
+	return []resource.Target{
+		{Kind: "Executor", Noun: "executor", Loose: true, Names: a.namesBy(Names.ExecutorNames), Find: findBy(
+			a, Store.FindExecutorByName, Store.FindExecutor, func(e *domain.Executor) domain.ExecutorID { return e.ID })},
+		{Kind: "Job", Noun: "job", Loose: true, Names: a.namesBy(Names.JobNames), Find: findBy(
+			a, Store.FindJobByName, Store.FindJob, func(v *store.JobView) domain.JobID { return v.ID })},
+	}
+}
+
+func (a *api) namesBy(of func(Names, context.Context, domain.TenantID, []int64) (map[int64]string, error)) func(context.Context, domain.TenantID, []int64) (map[int64]string, error) {
+	return func(ctx context.Context, tenant domain.TenantID, ids []int64) (map[int64]string, error) {
+		return of(a.deps.Kept.Names, ctx, tenant, ids)
+	}
+}
+
+// findBy finds by a name, or else by an id.
+func findBy[T any, I ~int64](a *api, byName func(Store, context.Context, domain.TenantID, string) (T, error), byID func(Store, context.Context, domain.TenantID, I) (T, error), idOf func(*T) I,
+) func(context.Context, domain.TenantID, string) (int64, error) {
+	return func(ctx context.Context, tenant domain.TenantID, word string) (int64, error) {
+		found, err := byName(a.deps.Store, ctx, tenant, word)
+		if domain.Is(err, domain.CodeNotFound) {
+			if id, wrong := domain.ParseID[I](word); wrong == nil {
+				found, err = byID(a.deps.Store, ctx, tenant, id)
+			}
 		}
-		was = before
+		return int64(idOf(&found)), err
 	}
-	rule, err := noun.AlertRuleOf(row)
-	if err != nil {
-		return err
-	}
-	return a.checkMatched(ctx, row.Tenant, "body.spec.match", rule.Spec.Match, was.Spec.Match)
 }
 
 // checkMatched refuses executors and jobs that the tenant does not have: nothing would
-// ever match. What was named before may have been deleted since.
-func (a *api) checkMatched(ctx context.Context, tenant domain.TenantID, at string, m, was noun.AlertMatcher) error {
+// ever match.
+func (a *api) checkMatched(ctx context.Context, tenant domain.TenantID, at string, m noun.AlertMatcher) error {
 	for n, id := range m.Executors {
-		if slices.Contains(was.Executors, id) {
-			continue
-		}
 		if _, err := a.deps.Store.FindExecutor(ctx, tenant, id); err != nil {
 			return matchedError(err, fmt.Sprintf("%s.executorIds[%d]", at, n), "executor", id)
 		}
 	}
 	for n, id := range m.Jobs {
-		if slices.Contains(was.Jobs, id) {
-			continue
-		}
 		if _, err := a.deps.Store.FindJob(ctx, tenant, id); err != nil {
 			return matchedError(err, fmt.Sprintf("%s.jobIds[%d]", at, n), "job", id)
 		}

@@ -167,7 +167,7 @@ func (a *api) createSilence(ctx context.Context, id auth.Identity, in *struct{ B
 	if err := noun.CheckSilence(&s, now); err != nil {
 		return nil, err
 	}
-	if err := a.checkMatched(ctx, id.Tenant, "body.match", s.Match, noun.AlertMatcher{}); err != nil {
+	if err := a.checkMatched(ctx, id.Tenant, "body.match", s.Match); err != nil {
 		return nil, err
 	}
 	s, err := a.deps.Store.CreateSilence(ctx, s)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -220,4 +221,50 @@ func (s *Executors) DeleteExecutor(ctx context.Context, p store.DeleteExecutorPa
 			int64(domain.ExecutorDeleted), db.Millis(now), row.ID, row.TenantID)
 		return err
 	})
+}
+
+// RestoreExecutor implements store.Executors. The row of a deleted executor stays as long as a job
+// or a run names it, and at least as long as it can be restored.
+func (s *Executors) RestoreExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID, since time.Time) (domain.Executor, error) {
+	err := s.Run(ctx, "restore executor", func(t *db.Tx) error {
+		var row record.ExecutorRow
+		err := t.Gorm.Clauses(t.Locking()...).Where("id = ? AND tenant_id = ? AND built_in = 0 AND state = ? AND changed_at >= ?",
+			int64(id), int64(tenant), int64(domain.ExecutorDeleted), db.Millis(since)).Take(&row).Error
+		if errors.Is(err, gorm.ErrRecordNotFound) {
+			return domain.Errorf(domain.CodeNotFound, "there is no deleted executor %s", id)
+		} else if err != nil {
+			return err
+		}
+		now, err := t.Clock()
+		if err != nil {
+			return err
+		}
+		if err := record.Grow(t, tenant, record.Growth{Kind: domain.QuotaExecutors, By: 1}); err != nil {
+			return err
+		}
+		before := row
+		row.State, row.Note = int64(domain.ExecutorEnabled), ""
+		_, err = t.Exec(t.Ctx, "UPDATE executors SET state = ?, note = '', version = version + 1, changed_at = ? WHERE id = ? AND tenant_id = ?", row.State, db.Millis(now), row.ID, row.TenantID)
+		if err != nil {
+			return db.NameTaken(err, "executor", row.Name)
+		}
+		auditExecutor(t, &before, &row)
+		return isNoAlias(t, tenant, id, row.Name)
+	})
+	if err != nil {
+		return domain.Executor{}, err
+	}
+	return s.FindExecutor(ctx, tenant, id)
+}
+
+// ListDeletedExecutors implements store.Executors. It reads along ix_executors_state: few are deleted.
+func (s *Executors) ListDeletedExecutors(ctx context.Context, p store.ListDeletedParams) ([]store.Deleted, error) {
+	rows, err := db.FindBy[record.ExecutorRow](ctx, s.DB, "list deleted executors", func(g *gorm.DB) *gorm.DB {
+		return within(g.Table("executors"+s.Dialect.ByIndex("ix_executors_state")), "id", p.Within).
+			Where("state = ? AND changed_at >= ? AND tenant_id = ? AND built_in = 0", int64(domain.ExecutorDeleted), db.Millis(p.Since), int64(p.Tenant)).
+			Order("changed_at DESC, id DESC").Limit(record.PageSize(p.Limit))
+	})
+	return domain.Collect(rows, func(r *record.ExecutorRow) store.Deleted {
+		return store.Deleted{ID: r.ID, Version: r.Version, Name: r.Name, At: db.Instant(r.ChangedAt)}
+	}), err
 }

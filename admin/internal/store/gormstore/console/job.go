@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -21,6 +22,10 @@ import (
 // lockJob locks the job's trigger, which stands for all of the job, and reads
 // the job. A deleted job is not found.
 func lockJob(t *db.Tx, tenant domain.TenantID, id domain.JobID) (trigger *record.TriggerRow, job record.JobRow, now time.Time, err error) {
+	return lockJobWhere(t, tenant, id, "state <> ?", int64(domain.JobDeleted))
+}
+
+func lockJobWhere(t *db.Tx, tenant domain.TenantID, id domain.JobID, where string, args ...any) (trigger *record.TriggerRow, job record.JobRow, now time.Time, err error) {
 	var at int64
 	trigger = &record.TriggerRow{}
 	err = t.SQL.QueryRowContext(t.Ctx, "SELECT "+t.Dialect.Clock()+", "+record.TriggerColumns+" FROM triggers WHERE job_id = ? AND tenant_id = ?"+t.Dialect.ForUpdate(),
@@ -30,7 +35,7 @@ func lockJob(t *db.Tx, tenant domain.TenantID, id domain.JobID) (trigger *record
 	} else if err != nil {
 		return nil, job, now, fmt.Errorf("lock trigger: %w", err)
 	}
-	err = t.Gorm.Where("id = ? AND tenant_id = ? AND state <> ?", int64(id), int64(tenant), int64(domain.JobDeleted)).Take(&job).Error
+	err = t.Gorm.Where("id = ? AND tenant_id = ?", int64(id), int64(tenant)).Where(where, args...).Take(&job).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		err = db.NotFound("job", id)
 	}
@@ -74,6 +79,72 @@ func (s *shared) updateLocked(t *db.Tx, trigger *record.TriggerRow, job *record.
 	return s.revise(t, trigger, job, now, revision{spec: &p.Spec, by: p.By, next: p.Next, plan: p.Plan, allow: allow})
 }
 
+// RestoreJob implements store.Jobs. The trigger of a deleted job stays, and its lock keeps
+// retention from it.
+func (s *Jobs) RestoreJob(ctx context.Context, p store.RestoreJobParams) (store.JobView, error) {
+	err := s.Run(ctx, "restore job", func(t *db.Tx) error {
+		trigger, job, now, err := lockJobWhere(t, p.Tenant, p.ID, deletedJobs, db.Millis(p.Since))
+		if err != nil {
+			return err
+		}
+		if p.IfRevision != job.Revision {
+			return domain.Errorf(domain.CodeRevisionMismatch, "job %s is at revision %d, not %d", p.ID, job.Revision, p.IfRevision)
+		}
+		if _, err := record.ExecutorName(t, p.Tenant, p.Executor); err != nil {
+			return err
+		}
+		before := jobFacts(&job)
+		job.ExecutorID, job.Source = int64(p.Executor), string(p.Source)
+		if err := undeclareDouble(t, &job); err != nil {
+			return err
+		}
+		state, err := stateBefore(t, &job)
+		if err != nil {
+			return err
+		}
+		job.FiresPerMinute = s.Rate(now, &p.Spec)
+		job.SetState(state, p.By, "", db.Millis(now))
+		job.HeldBy = 0
+		if err := allowJobs(t, []record.JobRow{job}, allow); err != nil {
+			return err
+		}
+		if err := s.revise(t, trigger, &job, now, revision{spec: &p.Spec, by: p.By, next: p.Next, plan: p.Plan, allow: allow, before: before}); err != nil {
+			return err
+		}
+		return insertJobEvent(t, &job)
+	})
+	if err != nil {
+		return store.JobView{}, err
+	}
+	return s.FindJob(ctx, p.Tenant, p.ID)
+}
+
+// stateBefore is what a job was before its deletion.
+func stateBefore(t *db.Tx, job *record.JobRow) (domain.JobState, error) {
+	found, err := db.SelectColumn[domain.JobState](t.Ctx, t.Conn, "SELECT state FROM job_events WHERE job_id = ? AND state <> ? ORDER BY number DESC LIMIT 1", job.ID, int64(domain.JobDeleted))
+	if err != nil || len(found) == 0 {
+		return domain.JobPaused, err
+	}
+	return found[0], nil
+}
+
+// undeclareDouble takes the declaration from a job that code has deleted, or has declared anew.
+func undeclareDouble(t *db.Tx, job *record.JobRow) error {
+	var n int64
+	if job.DeclaredName != "" {
+		err := t.Gorm.Model(&record.JobRow{}).Where("tenant_id = ? AND declared_by = ? AND declared_name = ? AND state <> ?",
+			job.TenantID, job.DeclaredBy, job.DeclaredName, int64(domain.JobDeleted)).Count(&n).Error
+		if err != nil {
+			return fmt.Errorf("look for the job that is declared in its place: %w", err)
+		}
+	}
+	if job.DeclaredName == "" || n > 0 {
+		job.SetDeclared(&domain.Declared{})
+		job.DeclarationHash, job.Source = "", string(domain.SourceConsole)
+	}
+	return nil
+}
+
 // revision is what a new revision of a job is made of.
 type revision struct {
 	spec *domain.JobSpec
@@ -82,6 +153,8 @@ type revision struct {
 	plan store.PlanFunc
 	// allow refuses the revision if the tenant may not store more; nil: it is not asked.
 	allow allowance
+	// before are the job's facts before the edit, for the audit log. Empty: those of the row.
+	before string
 }
 
 // revise ends the plan of the old revision and starts anew with the next one.
@@ -91,7 +164,7 @@ func (s *shared) revise(t *db.Tx, trigger *record.TriggerRow, job *record.JobRow
 	if err != nil {
 		return err
 	}
-	before := jobFacts(job)
+	before := cmp.Or(r.before, jobFacts(job))
 	job.Revision++
 	job.UpdatedAt, job.UpdatedBy = max(db.Millis(now), job.UpdatedAt), r.by
 	job.SetSpec(r.spec)

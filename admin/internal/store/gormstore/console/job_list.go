@@ -285,7 +285,11 @@ func (s *Jobs) ListJobChanges(ctx context.Context, tenant domain.TenantID, id do
 			int64(id), int64(tenant), limit)
 		for i := range events {
 			if events[i].What == "" {
-				events[i].What = store.JobEventOf(events[i].State, i+1 < len(events) && events[i+1].State == events[i].State)
+				var before domain.JobState
+				if i+1 < len(events) {
+					before = events[i+1].State
+				}
+				events[i].What = store.JobEventOf(before, events[i].State)
 			}
 		}
 		out = append(events, edits...)

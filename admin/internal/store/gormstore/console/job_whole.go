@@ -2,9 +2,11 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -56,6 +58,48 @@ func (s *Jobs) FindJobsByID(ctx context.Context, tenant domain.TenantID, ids []d
 			out = append(out, views...)
 		}
 		return nil
+	})
+	return out, err
+}
+
+// deletedJobs is the condition of jobs that can be restored. The state is a literal, as that of the
+// partial index.
+var deletedJobs = fmt.Sprintf("state = %d AND kind = %d AND updated_at >= ?", domain.JobDeleted, domain.JobPlain)
+
+// FindDeletedJob implements store.Jobs.
+func (s *Jobs) FindDeletedJob(ctx context.Context, tenant domain.TenantID, id domain.JobID, since time.Time) (view store.JobView, err error) {
+	err = s.Look(ctx, "find deleted job", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		var row record.JobRow
+		err := g.Where("id = ? AND tenant_id = ?", int64(id), int64(tenant)).Where(deletedJobs, db.Millis(since)).Take(&row).Error
+		if errors.Is(err, gorm.ErrRecordNotFound) {
+			return domain.Errorf(domain.CodeNotFound, "there is no deleted job %s", id)
+		} else if err != nil {
+			return err
+		}
+		views, err := s.loadedViews(ctx, q, []record.JobRow{row})
+		if err == nil {
+			view = views[0]
+		}
+		return err
+	})
+	return view, err
+}
+
+// ListDeletedJobs implements store.Jobs. It reads along ix_jobs_restorable.
+func (s *Jobs) ListDeletedJobs(ctx context.Context, p store.ListDeletedParams) (out []store.Deleted, err error) {
+	err = s.Look(ctx, "list deleted jobs", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		var rows []record.JobRow
+		err := within(g.Table("jobs"+s.Dialect.ByIndex("ix_jobs_restorable")), "executor_id", p.Within).
+			Where("tenant_id = ?", int64(p.Tenant)).Where(deletedJobs, db.Millis(p.Since)).
+			Order("updated_at DESC, id DESC").Limit(record.PageSize(p.Limit)).Find(&rows).Error
+		if err != nil {
+			return err
+		}
+		names, err := executorNames(ctx, q, domain.Collect(rows, func(r *record.JobRow) int64 { return r.ExecutorID }))
+		out = domain.Collect(rows, func(r *record.JobRow) store.Deleted {
+			return store.Deleted{ID: r.ID, Version: r.Revision, Name: r.Name, Executor: names[r.ExecutorID], At: db.Instant(r.UpdatedAt), By: r.UpdatedBy}
+		})
+		return err
 	})
 	return out, err
 }

@@ -97,7 +97,7 @@ func (s *Limits) ListLimits(ctx context.Context, tenant domain.TenantID) (views 
 			" (SELECT COUNT(*) FROM limit_holders AS h JOIN executions AS e ON e.id = h.execution_id WHERE h.subject_id = l.subject_id AND h.kind = l.kind AND "+engine.OccupiesInstance("e.")+"),"+
 			" (SELECT COUNT(*) FROM limit_waiters AS w JOIN executions AS e ON e.id = w.execution_id WHERE w.subject_id = l.subject_id AND w.kind = l.kind AND e."+engine.Waits+")"+
 			" FROM limits AS l LEFT JOIN executors AS x ON l.kind = ? AND x.id = l.subject_id AND x.tenant_id = l.tenant_id"+
-			" WHERE l.tenant_id = ? AND l.capacity > 0 ORDER BY l.kind, x.name", engine.KindExecutor, int64(tenant))
+			" WHERE l.tenant_id = ? AND l.capacity > 0 AND COALESCE(x.state, 0) <> ? ORDER BY l.kind, x.name", engine.KindExecutor, int64(tenant), int64(domain.ExecutorDeleted))
 	})
 	return views, err
 }

@@ -3,13 +3,15 @@ package retention
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
@@ -17,8 +19,8 @@ import (
 // has rows in several tables.
 const deletedOnce = 100
 
-// DeleteJobsBefore takes the triggers' locks first, as every change of a job
-// does. That a job is deleted is final, and it gets no new runs.
+// DeleteJobsBefore takes the triggers' locks first, as every change of a job does. A job that was
+// restored meanwhile stays.
 func (s *Retention) DeleteJobsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return s.deleteWhole(ctx, "delete old jobs", OldJobs(s.Dialect), before, limit, func(t *db.Tx, jobs []int64, most int64) (int64, error) {
 		list := db.IDList(jobs)
@@ -27,6 +29,11 @@ func (s *Retention) DeleteJobsBefore(ctx context.Context, before time.Time, limi
 		if err != nil {
 			return 0, fmt.Errorf("lock triggers: %w", err)
 		}
+		jobs, err = db.SelectColumn[int64](t.Ctx, t.Conn, "SELECT id FROM jobs WHERE id IN ("+list+") AND state = ?"+t.Dialect.ForShare(), int64(domain.JobDeleted))
+		if err != nil || len(jobs) == 0 {
+			return 0, err
+		}
+		list = db.IDList(jobs)
 		if err := record.RecountSoon(t, "jobs", list); err != nil {
 			return 0, err
 		}
@@ -59,19 +66,18 @@ func OldJobs(d db.Dialect) string {
 		" AND NOT EXISTS (SELECT 1 FROM timers AS w WHERE w.job_id = j.id) ORDER BY j.updated_at LIMIT ?", d.ByIndex("ix_jobs_deleted"), domain.JobDeleted)
 }
 
-// DeleteExecutorsBefore takes along what came in while the executor was deleted.
+// DeleteExecutorsBefore takes along what came in while the executor was deleted. One that was
+// restored meanwhile stays.
 func (s *Retention) DeleteExecutorsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return s.deleteWhole(ctx, "delete old executors", OldExecutors(s.Dialect), before, limit, func(t *db.Tx, executors []int64, _ int64) (int64, error) {
+		tenants, err := db.Pairs[int64, int64](t.Ctx, t.Conn, "SELECT id, tenant_id FROM executors WHERE id IN ("+db.IDList(executors)+") AND state = ? ORDER BY id"+t.Dialect.ForUpdate(), int64(domain.ExecutorDeleted))
+		if err != nil || len(tenants) == 0 {
+			return 0, err // another node was quicker
+		}
+		executors = slices.Sorted(maps.Keys(tenants))
 		for _, id := range executors {
-			var tenant int64
-			err := t.SQL.QueryRowContext(t.Ctx, "SELECT tenant_id FROM executors WHERE id = ?", id).Scan(&tenant)
-			if errors.Is(err, sql.ErrNoRows) {
-				continue // another node was quicker
-			}
-			if err == nil {
-				err = PurgeExecutor(t, tenant, id)
-			}
-			if err != nil {
+			tenant := tenants[id]
+			if err := PurgeExecutor(t, tenant, id); err != nil {
 				return 0, err
 			}
 			if _, err := t.Exec(t.Ctx, "DELETE FROM instances WHERE tenant_id = ? AND executor_id = ?", tenant, id); err != nil {
@@ -80,6 +86,9 @@ func (s *Retention) DeleteExecutorsBefore(ctx context.Context, before time.Time,
 		}
 		if err := deleteStatistics(t, "executors", domain.StatisticsOfExecutor, db.IDList(executors)); err != nil {
 			return 0, err
+		}
+		if _, err := t.Exec(t.Ctx, "DELETE FROM limits WHERE kind = ? AND subject_id IN ("+db.IDList(executors)+")", engine.KindExecutor); err != nil {
+			return 0, fmt.Errorf("delete from limits: %w", err)
 		}
 		return t.Exec(t.Ctx, "DELETE FROM executors WHERE id IN ("+db.IDList(executors)+")")
 	})

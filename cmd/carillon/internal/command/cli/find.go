@@ -59,7 +59,7 @@ func Listed[T any](kind, see, word string, list []apiclient.Doc[T], err error, o
 		if id == word {
 			return d, nil
 		}
-		if name == word {
+		if name == word && named < 0 { // of deleted ones, the last deleted comes first
 			named = i
 		}
 		near = append(near, name)

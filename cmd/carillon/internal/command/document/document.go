@@ -138,15 +138,31 @@ func (k Kind) list(a *cli.App) *cobra.Command {
 		Use: "list", Aliases: []string{"ls"}, Short: "List " + k.Path, Args: cobra.NoArgs, Example: "  carillon " + k.command() + " list",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			if deleted {
-				list, err := k.Of(s).Deleted(cmd.Context())
-				return cli.PrintList(a, s, deletedView(a.Now()), list, err, "There are no deleted "+k.Path+".")
+				return k.ListDeleted(cmd.Context(), a, s)
 			}
 			list, err := k.Of(s).List(cmd.Context())
 			return cli.PrintList(a, s, k.View(a.Now()), list, err, "There are no "+k.Path+".")
 		}),
 	}
-	cmd.Flags().BoolVar(&deleted, "deleted", false, "those that were deleted and can be restored")
+	DeletedFlag(cmd, &deleted)
 	return cmd
+}
+
+// DeletedFlag is the flag of a list by which ListDeleted takes its place.
+func DeletedFlag(cmd *cobra.Command, deleted *bool) {
+	cmd.Flags().BoolVar(deleted, "deleted", false, "those that were deleted and can be restored")
+}
+
+// ListDeleted shows what can be restored.
+func (k Kind) ListDeleted(ctx context.Context, a *cli.App, s *cli.Session) error {
+	list, err := k.Of(s).Deleted(ctx)
+	return cli.PrintList(a, s, deletedView(a.Now()), list, err, "There are no deleted "+k.Path+".")
+}
+
+// FindDeleted finds what can be restored by its name or id.
+func (k Kind) FindDeleted(ctx context.Context, s *cli.Session, word string) (Document, error) {
+	list, err := k.Of(s).Deleted(ctx)
+	return cli.Listed("deleted "+k.Noun, k.command()+" list --deleted", word, list, err, func(d apiclient.Document) (id, name string) { return d.ID, d.Name })
 }
 
 func (k Kind) get(a *cli.App) *cobra.Command {
@@ -301,8 +317,7 @@ func (k Kind) restore(a *cli.App) *cobra.Command {
 		Use: "restore " + strings.ToUpper(k.Noun), Short: "Bring a deleted " + k.Noun + " back, within 30 days", Args: cobra.ExactArgs(1),
 		Example: "  carillon " + k.command() + " list --deleted\n  carillon " + k.command() + " restore NAME",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
-			list, err := k.Of(s).Deleted(cmd.Context())
-			gone, err := cli.Listed("deleted "+k.Noun, k.command()+" list --deleted", args[0], list, err, func(d apiclient.Document) (id, name string) { return d.ID, d.Name })
+			gone, err := k.FindDeleted(cmd.Context(), s, args[0])
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/document"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 )
@@ -109,4 +110,30 @@ func executorDelete(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&jobs, "jobs", false, "delete its jobs and cancel their pending timers")
 	cmd.Flags().BoolVar(&instances, "instances", false, "end the sessions of its processes; what they run is lost")
 	return cmd
+}
+
+// deletedKind are the operations of deleted executors, which are those of documents.
+var deletedKind = document.Kind{Noun: "executor", Path: "executors"}
+
+func executorRestore(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "restore EXECUTOR", Short: "Bring a deleted executor back, within 30 days", Args: cobra.ExactArgs(1),
+		Long: "Brings a deleted executor back, enabled, with its id, description and limit. Join tokens, denials, former\n" +
+			"names and handlers do not come back. Its jobs are restored by: carillon job restore --executor EXECUTOR",
+		Example: "  carillon executor list --deleted\n  carillon executor restore shop",
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
+			gone, err := deletedKind.FindDeleted(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			back, err := s.RestoreExecutor(cmd.Context(), gone.Value.ID)
+			if err != nil {
+				return err
+			}
+			name := output.Clean(back.Value.Name)
+			a.Say("Executor %s is back. Its processes need a join token: carillon executor token create %s", name, name)
+			a.Say("If it had jobs, bring them back with: carillon job restore --executor %s", name)
+			return output.One(s.Printer, executorView, back)
+		}),
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/document"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 )
@@ -23,7 +24,7 @@ func Command(a *cli.App) *cobra.Command {
 		tokenCreate(a), tokenList(a), tokenRevoke(a))
 	return a.ServerFlags(cli.Group("executor", "Make, change and delete executors, look at their instances, and admit new ones",
 		"  carillon executor list\n  carillon executor get shop",
-		executorList(a), executorInstances(a), executorGet(a), executorHandlers(a), executorCreate(a), executorRename(a), executorDescribe(a), executorCallbacks(a), executorForget(a), executorDisable(a), executorEnable(a), executorDelete(a), executorDrain(a, false), executorDrain(a, true), executorRemove(a), executorDeny(a), executorDenials(a), executorAllow(a), tokens))
+		executorList(a), executorInstances(a), executorGet(a), executorHandlers(a), executorCreate(a), executorRename(a), executorDescribe(a), executorCallbacks(a), executorForget(a), executorDisable(a), executorEnable(a), executorDelete(a), executorRestore(a), executorDrain(a, false), executorDrain(a, true), executorRemove(a), executorDeny(a), executorDenials(a), executorAllow(a), tokens))
 }
 
 var executorView = output.View[apiclient.Executor]{
@@ -43,15 +44,20 @@ var executorView = output.View[apiclient.Executor]{
 
 func executorList(a *cli.App) *cobra.Command {
 	var query string
+	var deleted bool
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List executors", Args: cobra.NoArgs,
 		Example: "  carillon executor list\n  carillon executor list -o json",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
+			if deleted {
+				return deletedKind.ListDeleted(cmd.Context(), a, s)
+			}
 			list, err := cli.ListExecutors(cmd.Context(), s, query, 0)
 			return cli.PrintList(a, s, executorView, list, err, "No executors. Make one with: carillon executor create NAME")
 		}),
 	}
 	cmd.Flags().StringVarP(&query, "query", "q", "", "part of the name")
+	document.DeletedFlag(cmd, &deleted)
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/document"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/run"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
@@ -19,7 +20,7 @@ func Command(a *cli.App) *cobra.Command {
 	return a.ServerFlags(cli.Group("job", "Look at jobs, change, start and stop them",
 		"  carillon job list\n  carillon job run close-day --follow",
 		jobList(a), jobGet(a), jobCreate(a), jobEdit(a), run.JobRun(a),
-		jobPause(a), jobResume(a), jobDelete(a), jobNext(a), jobFires(a), jobClashes(a), jobBackfill(a), run.JobExplain(a), run.JobOverdue(a), jobEvents(a), jobRevisions(a), jobGiveBack(a), jobTryCallback(a), proposalCommand(a)))
+		jobPause(a), jobResume(a), jobDelete(a), jobRestore(a), jobNext(a), jobFires(a), jobClashes(a), jobBackfill(a), run.JobExplain(a), run.JobOverdue(a), jobEvents(a), jobRevisions(a), jobGiveBack(a), jobTryCallback(a), proposalCommand(a)))
 }
 
 // jobView shows jobs; now makes times relative.
@@ -127,6 +128,7 @@ func jobList(a *cli.App) *cobra.Command {
 	var f apiclient.ListJobsParams
 	var executor string
 	var limit int
+	var deleted bool
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List jobs", Args: cobra.NoArgs,
 		Long:    "List jobs, without their inputs.\n\nThe list is for people and programs that read. Jobs that apply takes are written by: carillon export Job",
@@ -134,6 +136,9 @@ func jobList(a *cli.App) *cobra.Command {
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			if limit < 0 {
 				return cli.Usagef("--limit must not be negative")
+			}
+			if deleted {
+				return deletedKind.ListDeleted(cmd.Context(), a, s)
 			}
 			if executor != "" {
 				e, err := cli.FindExecutor(cmd.Context(), s, executor)
@@ -157,6 +162,7 @@ func jobList(a *cli.App) *cobra.Command {
 			return cli.PrintList(a, s, jobView(a.Now()), jobs, err, "No jobs match.")
 		}),
 	}
+	document.DeletedFlag(cmd, &deleted)
 	flags := cmd.Flags()
 	flags.StringVarP(&f.Q, "query", "q", "", "part of name or description")
 	flags.StringVar(&executor, "executor", "", "executor by name or id")
