@@ -34,7 +34,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                              ":1: the file declares nothing",
 		"# nothing\n":                   ":1: the file declares nothing",
-		"kind: [\n":                     "did not find expected node content",
+		"kind: [\n":                     ":1: a value is missing after [, { or a comma; the line is: kind: [",
 		"- a":                           ":1: want an object with fields",
 		"a: &a [*a]\n":                  ":1: the alias *a stands inside of what it repeats",
 		strings.Repeat("#", maxBytes+1): "has more than 1048576 bytes",
@@ -110,8 +110,10 @@ spec:
 		":11: Tenant web: tenant: must be left out: Tenant belongs to the cluster",
 		":15: Calendar cn: tenant: there is no tenant \"nowhere\" in the file: add its document, kind: Tenant",
 		":23: Connection mq: secrets.password: a secret must not stand in this file: say where it is, ${{ file:PATH }} or ${{ env:VARIABLE }}",
+		":24: Connection mq: secrets.token: ${{ env:NOT_SET }}: the variable is not set",
 		":28: Connection named: secrets.password: a secret must not stand in this file: say where it is, ${{ file:PATH }} or ${{ env:VARIABLE }}",
 		":37: ApiKey b: secrets.key: it is the same as that of ApiKey a: each token and key has its own",
+		":42: Job close: spec.description: ${{ env:NOT_SET }}: the variable is not set",
 		":43: Job close: spec.alert.webhookSecret: a secret must not stand in this file: say where it is, ${{ file:PATH }} or ${{ env:VARIABLE }}",
 		":48: Job open: spec.description: ${{ env:NOT_SET }}: the variable is not set",
 	}, told(d.err()))
