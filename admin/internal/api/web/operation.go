@@ -61,6 +61,7 @@ type Handler[I, O any] func(ctx context.Context, id auth.Identity, in *I) (*O, e
 func Register[I, O any](s *Server, p Policy, op Operation, h Handler[I, O]) {
 	s.notePolicy(p, op.Method, op.Path)
 	s.noteBounds(op)
+	s.audit.kinds[op.ID] = op.auditKind()
 	if op.Unaudited != "" {
 		s.audit.unaudited[op.ID] = op.Unaudited
 	}
