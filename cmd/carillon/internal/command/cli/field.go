@@ -55,6 +55,9 @@ func fieldName(cmd *cobra.Command, item apiclient.ProblemItem) string {
 		if name = flagOf(cmd, field); name == "" {
 			name = argumentOf(cmd, field)
 		}
+		if name == "" && isBelow {
+			return givenBelow(cmd, below)
+		}
 	case "path":
 		name = typed(cmd, item.Value)
 	}
@@ -64,12 +67,23 @@ func fieldName(cmd *cobra.Command, item apiclient.ProblemItem) string {
 	return name
 }
 
+// givenBelow is the flag that was given for a field of an object, as --kind for match.kinds[0].
+func givenBelow(cmd *cobra.Command, path string) string {
+	for part := range strings.SplitSeq(path, ".") {
+		part, _, _ = strings.Cut(part, "[")
+		if name := flagOf(cmd, kebab(part)); name != "" && cmd.Flags().Changed(name[2:]) {
+			return name
+		}
+	}
+	return ""
+}
+
 // flagOf finds the flag for a field. The flags of all commands that ask a server
 // (--url, --output) stand for no field.
 func flagOf(cmd *cobra.Command, field string) string {
 	flags := cmd.LocalNonPersistentFlags()
 	one := strings.TrimSuffix(field, "s")
-	for _, name := range []string{field, one, strings.TrimSuffix(field, "-id"), field + "-file", otherFlags[field]} {
+	for _, name := range []string{field, one, strings.TrimSuffix(one, "-id"), field + "-file", otherFlags[field]} {
 		if name != "" && flags.Lookup(name) != nil {
 			return "--" + name
 		}
@@ -155,16 +169,17 @@ var allowing = regexp.MustCompile(`\b(allow\w+)=true\b`)
 // parameter that is a flag here, nextStep gives it.
 func inFlags(cmd *cobra.Command, p *apiclient.Problem) *apiclient.Problem {
 	said := *p
-	said.Errors = slices.Clone(p.Errors)
+	said.Detail, said.Errors = asFlags(cmd, p.Detail), slices.Clone(p.Errors)
 	for i := range said.Errors {
 		item := &said.Errors[i]
-		if strings.HasSuffix(item.Location, ".executor") && item.Message == "expected object" {
+		if strings.HasSuffix(item.Location, ".executor") && strings.HasPrefix(item.Message, "must be an object") {
 			item.Hint = executorHint(item.Value)
 		}
 		if name := fieldName(cmd, *item); name != "" {
 			said.Detail = strings.ReplaceAll(said.Detail, item.Location+":", name+":")
 			item.Location = name
 		}
+		item.Message = asFlags(cmd, item.Message)
 		advice := allowing.FindStringSubmatch(item.Hint)
 		told := p.Code == apiclient.ProblemCodeUnknownHandler || p.Code == apiclient.ProblemCodeUnfitInput // by nextStep
 		switch {
@@ -182,6 +197,20 @@ func inFlags(cmd *cobra.Command, p *apiclient.Problem) *apiclient.Problem {
 		}
 	}
 	return &said
+}
+
+// inAPI is a name as the API writes it, with a value that is proposed for it.
+var inAPI = regexp.MustCompile(`\b[a-z]+(?:[A-Z][a-z]*)+(?:=true)?\b`)
+
+// asFlags writes names of the API in a text as the flags of a command.
+func asFlags(cmd *cobra.Command, text string) string {
+	return inAPI.ReplaceAllStringFunc(text, func(name string) string {
+		flag := flagOf(cmd, kebab(strings.TrimSuffix(name, "=true")))
+		if flag == "" || strings.Contains(text, flag) {
+			return name
+		}
+		return flag
+	})
 }
 
 // executorHint shows how a job's file names its executor.
