@@ -419,7 +419,7 @@ spec: {executor: {name: books}, handler: "${{ name }}", schedule: {kind: cron, e
 		`13 Job nightly: spec.schedule.expr: 61 is outside 0-59`,
 		`18 ApiKey orders: spec.executors[0]: there is no executor "nix"`,
 		`19 ApiKey orders: secrets.key: ${{ env:NOT_SET }}: the variable is not set`,
-		`22 Job lost: tenant: there is no tenant "nowhere" in the file: add its document, kind: Tenant`,
+		`23 Job lost: tenant: there is no tenant "nowhere" in the file: add its document, kind: Tenant`,
 		`24 Job lost: spec.color: there is no such field`,
 		`28 JoinToken t: spec.executor: there is no executor "nix": add its document, kind: Executor`,
 		`29 JoinToken t: secrets.token: open `,

@@ -39,6 +39,7 @@ type one struct {
 	wrong            bool     // it has a problem already
 	headless         bool     // its kind or its name is not known
 	told             []string // paths of its problems
+	tenantLine       int      // of the field tenant, which is taken out of the document
 }
 
 // clusterKinds have no tenant, in the order in which they are made.
@@ -119,7 +120,11 @@ func Read(name string, getenv func(string) (string, bool)) (*Declaration, error)
 func (d *Declaration) fail(o *one, path, format string, args ...any) {
 	o.wrong, o.told = true, append(o.told, path)
 	where := strings.Trim(strings.TrimSpace(o.kind+" "+o.name)+": "+path, ": ")
-	d.problems = append(d.problems, Problem{File: o.file, Line: cmp.Or(o.LineOf(path), o.Line), Where: where, Text: fmt.Sprintf(format, args...)})
+	line := cmp.Or(o.LineOf(path), o.Line)
+	if path == "tenant" {
+		line = cmp.Or(o.tenantLine, line)
+	}
+	d.problems = append(d.problems, Problem{File: o.file, Line: line, Where: where, Text: fmt.Sprintf(format, args...)})
 }
 
 // heads reads the parts that all documents have.
@@ -139,6 +144,7 @@ func (d *Declaration) heads() {
 				*head.to = v.Text
 			}
 		}
+		o.tenantLine = o.LineOf("tenant")
 		o.Members = slices.DeleteFunc(o.Members, func(m document.Member) bool { return m.Name == "tenant" })
 		unread := o.headless
 		o.headless = unread || o.kind == ""

@@ -18,7 +18,7 @@ import (
 type audit struct {
 	record    func(context.Context, domain.AuditEntry) // nil: nothing is recorded
 	unaudited map[string]string                        // why operations are not recorded, by id
-	kinds     map[string]string                        // of the objects of operations, by id
+	kinds     map[string]string                        // of the objects of operations, by id; empty: it changes none
 	log       *slog.Logger
 }
 
@@ -43,14 +43,18 @@ func (s *Server) Records(ctx context.Context, id auth.Identity, operation string
 // writes reports whether an operation is recorded.
 func (op Operation) writes() bool { return op.Method != http.MethodGet && op.Unaudited == "" }
 
-// AuditNames are the operations and the kinds of objects that entries of requests can have. It is
-// known when all operations and kinds of documents are registered.
+// AuditNames are the operations that entries of requests can have, and the kinds of objects that
+// requests change. They are known when all operations and kinds of documents are registered.
 func (s *Server) AuditNames() (operations, kinds []string) {
 	for operation, kind := range s.audit.kinds {
-		operations, kinds = append(operations, operation), append(kinds, kind)
+		if operations = append(operations, operation); kind != "" {
+			kinds = append(kinds, kind)
+		}
 	}
 	for _, k := range s.Kinds().List() {
-		kinds = append(kinds, k.ID())
+		if !k.Local {
+			kinds = append(kinds, k.ID())
+		}
 	}
 	slices.Sort(operations)
 	slices.Sort(kinds)

@@ -21,7 +21,7 @@ import (
 const annotationField = "field:"
 
 // NameField says how a command calls a field of the API that is neither a flag nor
-// an argument of it.
+// an argument of it. The location has no indices.
 func NameField(cmd *cobra.Command, location, name string) {
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
@@ -34,9 +34,12 @@ var otherFlags = map[string]string{
 	"key-prefix": "prefix", "q": "query", "n": "count", "zone": "tz", "to": "until", "from": "since",
 }
 
+// indices are those of items of lists in a location.
+var indices = regexp.MustCompile(`\[\d+\]`)
+
 // fieldName is what the command calls the field; "": it has no name for it.
 func fieldName(cmd *cobra.Command, item apiclient.ProblemItem) string {
-	if name := cmd.Annotations[annotationField+item.Location]; name != "" {
+	if name := cmd.Annotations[annotationField+indices.ReplaceAllString(item.Location, "")]; name != "" {
 		return name
 	}
 	place, path, found := strings.Cut(item.Location, ".")

@@ -53,6 +53,8 @@ func argumentError(cmd *cobra.Command, args []string, err error) error {
 	needed, most := placesOf(cmd)
 	usage := strings.TrimSpace(cmd.Parent().CommandPath() + " " + cmd.Use)
 	switch {
+	case len(args) < len(needed) && strings.Contains(needed[len(args)], "|"):
+		return Usagef("an argument is missing: write %s", usage)
 	case len(args) < len(needed):
 		return Usagef("%s is missing: write %s", needed[len(args)], usage)
 	case most == 0:

@@ -68,6 +68,9 @@ func readJobFiles(a *cli.App, path string) ([]jobFile, error) {
 }
 
 func jobFileOf(path string, all map[string]json.RawMessage) (jobFile, error) {
+	if all["kind"] != nil && all["spec"] != nil {
+		return jobFile{}, cli.Usagef("%s: it has documents with kind and spec: write them with carillon apply", path)
+	}
 	f := jobFile{fields: map[string]json.RawMessage{}}
 	for key, value := range all {
 		switch {

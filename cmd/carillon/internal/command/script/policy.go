@@ -76,6 +76,9 @@ func scriptPolicy(a *cli.App) *cobra.Command {
 			return output.One(s.Printer, scriptPolicyView, p)
 		}),
 	}
+	for location, flag := range map[string]string{"hosts": "--callback-hosts", "maxTimeout": "--callback-max-timeout", "perHost": "--callbacks-per-host"} {
+		cli.NameField(cmd, "body.callbacks."+location, flag)
+	}
 	cli.ChoicesFlag(cmd, &chosen, "languages", append([]string{"none"}, scriptLanguages...), "languages whose scripts may be written and run, separated by commas, or none")
 	cmd.Flags().BoolVar(&calls, "http", false, "whether jobs may make HTTP calls")
 	cmd.Flags().StringVar(&note, "note", "", "why; kept with the policy")
