@@ -179,7 +179,7 @@ spec: {role: operator, executors: [mill]}
 	require.NotContains(t, r.stderr, "script policy")
 	r = first.pipe(text+"---\nkind: Script\nname: sweep\ntenant: acme\nspec: {language: shell, content: \"true\"}\n", "plan", "-f", "-")
 	require.Equal(t, 1, r.code, r.stderr)
-	require.Contains(t, r.stderr, "warning: 1 documents of the tenant acme are scripts or run one.")
+	require.Contains(t, r.stderr, "warning: 1 document with or for scripts is of the tenant acme.")
 	require.Contains(t, r.stderr, "carillon script policy --languages shell")
 	r = first.run("apply", "-f", path, "--dry-run")
 	require.Equal(t, 0, r.code, r.stderr)

@@ -172,7 +172,7 @@ var allowing = regexp.MustCompile(`\b(allow\w+)=true\b`)
 // parameter that is a flag here, nextStep gives it.
 func inFlags(cmd *cobra.Command, p *apiclient.Problem) *apiclient.Problem {
 	said := *p
-	said.Detail, said.Errors = asFlags(cmd, p.Detail), slices.Clone(p.Errors)
+	said.Errors = slices.Clone(p.Errors)
 	for i := range said.Errors {
 		item := &said.Errors[i]
 		if strings.HasSuffix(item.Location, ".executor") && strings.HasPrefix(item.Message, "must be an object") {
@@ -182,7 +182,6 @@ func inFlags(cmd *cobra.Command, p *apiclient.Problem) *apiclient.Problem {
 			said.Detail = strings.ReplaceAll(said.Detail, item.Location+":", name+":")
 			item.Location = name
 		}
-		item.Message = asFlags(cmd, item.Message)
 		advice := allowing.FindStringSubmatch(item.Hint)
 		told := p.Code == apiclient.ProblemCodeUnknownHandler || p.Code == apiclient.ProblemCodeUnfitInput // by nextStep
 		switch {
@@ -199,6 +198,10 @@ func inFlags(cmd *cobra.Command, p *apiclient.Problem) *apiclient.Problem {
 			item.Hint = ""
 		}
 	}
+	for i := range said.Errors { // after advice that nextStep gives is taken out
+		said.Errors[i].Message = asFlags(cmd, said.Errors[i].Message)
+	}
+	said.Detail = asFlags(cmd, said.Detail)
 	return &said
 }
 
