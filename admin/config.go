@@ -245,8 +245,23 @@ func (c *StatisticsConfig) kept() store.StatisticsKept {
 	return store.StatisticsKept{Minutes: c.Minutes, Hours: c.Hours, Days: c.Days}
 }
 
-// withDefaults fills what is empty and checks the rest.
+// ConfigError is a mistake in a Config. A new start does not heal it.
+type ConfigError struct{ Err error }
+
+func (e *ConfigError) Error() string { return e.Err.Error() }
+
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// withDefaults fills what is empty and checks the rest. An error is a *ConfigError.
 func (c Config) withDefaults() (Config, error) {
+	c, err := c.complete()
+	if err != nil {
+		return c, &ConfigError{err}
+	}
+	return c, nil
+}
+
+func (c Config) complete() (Config, error) {
 	if c.DataDir == "" {
 		return c, errors.New("data directory: must be set")
 	}

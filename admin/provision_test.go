@@ -283,8 +283,8 @@ func TestMistakesAreTold(t *testing.T) {
 	for _, test := range []struct{ document, want string }{
 		{"{kind: Tenant, name: shop, spec: {}}", ""},
 		{"{kind: Tenant, name: Shop, spec: {}}", `Tenant Shop: name: must be lower-case letters`},
-		{"{kind: Tenant, name: web, spec: {quotas: {jobs: many}}}", "Tenant web: spec.quotas.jobs: expected integer"},
-		{"{kind: Tenant, name: web2, spec: {quota: {jobs: 1}}}", `Tenant web2: spec.quota: unexpected property`},
+		{"{kind: Tenant, name: web, spec: {quotas: {jobs: many}}}", "Tenant web: spec.quotas.jobs: must be a whole number, not the text \"many\""},
+		{"{kind: Tenant, name: web2, spec: {quota: {jobs: 1}}}", `Tenant web2: spec.quota: there is no such field`},
 		{"{kind: Tenant, name: shop, spec: {}}", "Tenant shop: name: is in the request twice: shop"},
 		{"{kind: tenants, name: a, spec: {}}", `tenants a: kind: "tenants" is no kind: use`},
 		{"{kind: Executor, name: a b, spec: {}}", "Executor a b: name: must be letters"},
@@ -304,12 +304,12 @@ func TestMistakesAreTold(t *testing.T) {
 		{"{kind: User, name: Anna, spec: {platformAdmin: true}, secrets: {password: \"${{ file:anna }}\"}}", "User Anna: name: must be lower-case letters"},
 		{"{kind: User, name: bert, spec: {}, secrets: {password: \"${{ file:anna }}\"}}", "User bert: spec: the account belongs to no tenant: name some as memberships"},
 		{"{kind: User, name: carl, spec: {memberships: [{tenant: none, role: viewer}]}, secrets: {password: \"${{ file:anna }}\"}}", `User carl: spec.memberships[0].tenant: there is no tenant "none"`},
-		{"{kind: User, name: dora, spec: {memberships: [{tenant: shop, role: caller}]}, secrets: {password: \"${{ file:anna }}\"}}", "User dora: spec.memberships[0].role: expected value to be one of"},
+		{"{kind: User, name: dora, spec: {memberships: [{tenant: shop, role: caller}]}, secrets: {password: \"${{ file:anna }}\"}}", "User dora: spec.memberships[0].role: must be one of"},
 		{"{kind: User, name: emma, spec: {platformAdmin: true}, secrets: {password: \"${{ file:weak }}\"}}", "User emma: secrets.password: is easily guessed"},
-		{"{kind: User, name: fred, spec: {platformAdmin: yes}, secrets: {password: \"${{ file:anna }}\"}}", "User fred: spec.platformAdmin: expected boolean"},
+		{"{kind: User, name: fred, spec: {platformAdmin: yes}, secrets: {password: \"${{ file:anna }}\"}}", "User fred: spec.platformAdmin: must be true or false"},
 		{"{kind: User, name: admin, spec: {platformAdmin: true}, secrets: {password: \"${{ file:anna }}\"}}", "User admin: spec: must be empty"},
 		{"{kind: Member, name: anna, spec: {role: admin, executors: [web]}}", "Member anna: spec.executors: the role admin is about the whole tenant"},
-		{"{kind: AlertRule, name: r, spec: {channels: [none]}}", "AlertRule r: spec: expected required property condition"},
+		{"{kind: AlertRule, name: r, spec: {channels: [none]}}", "AlertRule r: spec: the field condition is missing"},
 	} {
 		fmt.Fprintf(&text, "---\n%s\n", test.document)
 		if test.want != "" {
@@ -351,4 +351,85 @@ func (s *syncBuffer) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.String()
+}
+
+// Mistakes of one document hide none of the others: each is told once, and what names a document
+// that is wrong itself is not told.
+func TestMistakesHideNoOthers(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "all.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`kind: Tenant
+name: shop
+spec: {quotas: {jobs: many}}
+---
+kind: Executor
+name: web
+tenant: shop
+spec: {maxRunning: -3}
+---
+kind: Job
+name: nightly
+tenant: shop
+spec: {executor: {name: web}, handler: h, schedule: {kind: cron, expr: "61 * * * *"}, timeout: 1d}
+---
+kind: ApiKey
+name: orders
+tenant: shop
+spec: {role: caller, executors: [nix, web]}
+secrets: {key: "${{ env:NOT_SET }}"}
+---
+kind: Job
+name: lost
+tenant: nowhere
+spec: {executor: {name: webb}, handler: h, schedule: {kind: none}, color: red}
+---
+kind: JoinToken
+name: t
+spec: {executor: nix}
+secrets: {token: "${{ file:nowhere.txt }}"}
+---
+kind: User
+name: anna
+spec: {memberships: [{tenant: shop, role: viewer, executors: [wep]}]}
+secrets: {password: "${{ env:NOT_SET }}"}
+---
+kind: Calendar
+name: cn
+spec: {holidays: [{date: 2026-13-01}]}
+---
+kind: Executor
+name: books
+spec: {}
+---
+kind: Job
+name: y
+spec: {executor: {name: books}, handler: "${{ name }}", schedule: {kind: cron, expr: "0 2 * * *", calendars: [{name: cn}]}}
+`), 0o600))
+	_, err := admin.CheckProvision(t.Context(), file, t.TempDir())
+	var wrong *admin.ProvisionError
+	require.ErrorAs(t, err, &wrong)
+	var told []string
+	for _, p := range wrong.Problems {
+		told = append(told, fmt.Sprintf("%d %s: %s", p.Line, p.Where, p.Text))
+	}
+	for i, want := range []string{
+		`3 Tenant shop: spec.quotas.jobs: must be a whole number, not the text "many"`,
+		`8 Executor web: spec.maxRunning: must be 0 or more`,
+		`13 Job nightly: spec.timeout: is not a duration such as 30s, 5m or 1h30m: "1d"; write 24h`,
+		`13 Job nightly: spec.schedule.expr: 61 is outside 0-59`,
+		`18 ApiKey orders: spec.executors[0]: there is no executor "nix"`,
+		`19 ApiKey orders: secrets.key: ${{ env:NOT_SET }}: the variable is not set`,
+		`23 Job lost: tenant: there is no tenant "nowhere" in the file: add its document, kind: Tenant`,
+		`24 Job lost: spec.color: there is no such field`,
+		`28 JoinToken t: spec.executor: there is no executor "nix": add its document, kind: Executor`,
+		`29 JoinToken t: secrets.token: open `,
+		`33 User anna: spec.memberships[0].executors[0]: there is no executor "wep" of the tenant shop in the file: add its document, kind: Executor; did you mean "web"?`,
+		`34 User anna: secrets.password: ${{ env:NOT_SET }}: the variable is not set`,
+		`38 Calendar cn: spec.holidays[0]: "2026-13-01" is no date such as 2026-10-01`,
+		`46 Job y: spec.handler: ${{ name }} has no value: a provision file takes ${{ env:VARIABLE }} and ${{ file:PATH }}`,
+	} {
+		require.Greater(t, len(told), i, "missing: %s", want)
+		require.Contains(t, told[i], want, strings.Join(told, "\n"))
+	}
+	require.Len(t, told, 14, strings.Join(told, "\n"))
 }

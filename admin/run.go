@@ -93,7 +93,6 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	a.front.Refuse()
 	a.scrapes.Refuse()
 	err = intake.Wait()
-	a.log.Info("admin node stops", "component", "admin")
 	stopCallbacks()
 	callbacks.Wait() // what is under way ends, and is handed over
 	a.gateway.Drain(0)
@@ -109,6 +108,7 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 		err = errors.Join(err, errors.New("queued results were not stored in time; executors send them again"))
 	}
 	err = errors.Join(err, a.front.Stop(), a.scrapes.Stop())
+	a.log.Info("admin node has stopped", "component", "admin")
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -131,6 +131,7 @@ func (a *Admin) awaitStop(ctx, work context.Context, stopWork context.CancelFunc
 		case <-work.Done():
 		}
 	}
+	a.log.Info("admin node was told to stop: it hands its work over", "component", "admin")
 	stopWork()
 }
 

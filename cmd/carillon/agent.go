@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/agent"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 )
@@ -37,14 +38,14 @@ flag: flags are seen by every user of the machine.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			options, err := agentOptions(cmd)
 			if err != nil {
-				return err
+				return cli.Fail(cli.ExitUsage, err)
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			// Handlers go on after the signal, until the drain is over.
 			a, err := agent.New(context.WithoutCancel(ctx), options)
 			if err != nil {
-				return err
+				return cli.Fail(cli.ExitUsage, err)
 			}
 			return a.Run(ctx)
 		},
@@ -64,7 +65,7 @@ func agentFlags(f *pflag.FlagSet) {
 	f.StringToString("labels", nil, "labels of this process, for routing, as zone=a,disk=ssd")
 	f.Int("slots", 0, "runs at once, at most 64 (default: twice the processors, at least 4)")
 	f.String("journal", "", "folder of the journal (default: ./carillon-journal/NAME)")
-	f.Duration("drain", executor.DefaultDrainTimeout, "how long runs may finish after SIGTERM")
+	settings.Span(f, "drain", executor.DefaultDrainTimeout, "how long runs may finish after SIGTERM")
 	f.Bool("tls", false, "connect with TLS")
 	f.String("tls-ca", "", "authorities that judge the admin's certificate (default: the system's)")
 	f.StringSlice("allow-scripts", nil, "languages whose scripts may run: "+strings.Join(agent.Languages(), ", ")+" (default: none)")
@@ -73,13 +74,13 @@ func agentFlags(f *pflag.FlagSet) {
 	f.String("path", agent.DefaultPath, "PATH of scripts, where interpreters are looked for")
 	f.StringSlice("env", nil, "variables of this process that scripts get and HTTP headers may name (default: none)")
 	f.String("work-dir", "", "folder for the runs' own folders (default: below the system's temporary folder)")
-	f.Duration("limit-cpu", 0, "processor time of one process of a script (default: no limit)")
+	settings.Span(f, "limit-cpu", 0, "processor time of one process of a script (default: no limit)")
 	f.String("limit-memory", "1GiB", "data of one process of a script; 0 = no limit")
 	f.Int64("limit-files", agent.DefaultLimits.Files, "open files of one process of a script; 0 = no limit")
 	f.String("limit-file-size", "1GiB", "size of a file that a script writes; 0 = no limit")
 	f.Int64("limit-processes", agent.DefaultLimits.Processes, "processes and threads of the user that scripts run as; 0 = no limit")
 	f.String("max-output", "8MiB", "how much of a script's output is logged")
-	f.Duration("kill-grace", 0, "between SIGTERM and SIGKILL (default: 5s)")
+	settings.Span(f, "kill-grace", 0, "between SIGTERM and SIGKILL (default: 5s)")
 	f.StringSlice("allow-http", nil, "hosts that may be called, such as api.example.com, *.example.com:8443 or * (default: none)")
 	f.StringSlice("allow-http-net", nil, "private networks that may be reached, for example 10.1.0.0/16 (default: none)")
 	f.String("log-level", "info", "debug, info, warn or error")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-sched/carillon/admin"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 )
 
 func newBackupCommand() *cobra.Command {
@@ -46,7 +46,7 @@ A database on a server is copied by its own tools: docs/guide/backup.md.`,
 			o.File = args[0]
 			made, err := admin.MakeBackup(cmd.Context(), config, o)
 			if err != nil {
-				return err
+				return asUsage(err)
 			}
 			return sayBackup(cmd.OutOrStdout(), cmd.ErrOrStderr(), format, made, time.Since(began))
 		},
@@ -54,7 +54,7 @@ A database on a server is copied by its own tools: docs/guide/backup.md.`,
 	flags = someServerFlags(cmd, "config", "data", "database", "sealing-key-file")
 	cmd.Flags().BoolVar(&o.Replace, "force", false, "write over a file of that name")
 	cmd.Flags().BoolVar(&o.SealingKey, "with-sealing-key", false, "put the sealing key beside it, as FILE.sealing.key")
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "format: text or json")
+	cli.FormatFlag(cmd, &format)
 	return cmd
 }
 
@@ -82,7 +82,7 @@ backup: its nodes are told so.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if loaded == (len(args) == 1) {
-				return errors.New("give a FILE, or --loaded for a database on a server")
+				return cli.Usagef("give a FILE, or --loaded for a database on a server")
 			}
 			config, err := serverConfig(cmd.ErrOrStderr(), flags)
 			if err != nil {
@@ -91,14 +91,14 @@ backup: its nodes are told so.`,
 			if loaded {
 				at, err := admin.DoubtRestored(cmd.Context(), config, o.AcceptHistory)
 				if err != nil {
-					return err
+					return asUsage(err)
 				}
 				return sayRestored(cmd.OutOrStdout(), cmd.ErrOrStderr(), format, admin.Restoration{At: at, Held: !o.AcceptHistory, Notes: []string{}})
 			}
 			o.File = args[0]
 			restored, err := admin.Restore(cmd.Context(), config, o)
 			if err != nil {
-				return err
+				return asUsage(err)
 			}
 			return sayRestored(cmd.OutOrStdout(), cmd.ErrOrStderr(), format, restored)
 		},
@@ -106,7 +106,7 @@ backup: its nodes are told so.`,
 	flags = someServerFlags(cmd, "config", "data", "database", "sealing-key-file")
 	cmd.Flags().BoolVar(&loaded, "loaded", false, "a backup was loaded into the database server: hold its nodes until an operator accepts it")
 	cmd.Flags().BoolVar(&o.AcceptHistory, "accept-history", false, "let the next start fire at once, though runs since the backup may be repeated")
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "format: text or json")
+	cli.FormatFlag(cmd, &format)
 	return cmd
 }
 
@@ -114,9 +114,6 @@ backup: its nodes are told so.`,
 func sayBackup(out, talk io.Writer, format string, b admin.Backup, took time.Duration) error {
 	if format == "json" {
 		return printJSON(out, b)
-	}
-	if format != "text" {
-		return fmt.Errorf("output %q is neither text nor json", format)
 	}
 	fmt.Fprintf(talk, "%s holds all that was committed before %s: %.1f MB in %s, checked.\n",
 		b.File, b.At.Format(time.RFC3339), float64(b.Bytes)/1e6, took.Round(10*time.Millisecond))
@@ -132,9 +129,6 @@ func sayBackup(out, talk io.Writer, format string, b admin.Backup, took time.Dur
 func sayRestored(out, talk io.Writer, format string, r admin.Restoration) error {
 	if format == "json" {
 		return printJSON(out, r)
-	}
-	if format != "text" {
-		return fmt.Errorf("output %q is neither text nor json", format)
 	}
 	if r.Database != "" {
 		fmt.Fprintf(talk, "%s is the backup of %s now.\n", r.Database, r.At.Format(time.RFC3339))

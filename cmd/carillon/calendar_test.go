@@ -93,7 +93,7 @@ func TestCalendarRestore(t *testing.T) {
 	require.Contains(t, r.stderr, "Used by Job close-day, and 24 others.")
 	r = term.run("calendar", "restore", "gone")
 	require.Equal(t, 3, r.code)
-	require.Contains(t, r.stderr, "there is no deleted calendar \"gone\"; did you mean old?")
+	require.Contains(t, r.stderr, "there is no deleted calendar \"gone\"; see: carillon calendar list --deleted")
 	r = term.run("calendar", "list", "--deleted")
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, spaced(r.stdout), "7 old 3")

@@ -59,7 +59,7 @@ func TestCluster(t *testing.T) {
 	require.Contains(t, r.stderr, "innodb_flush_log_at_trx_commit is 2")
 	require.Contains(t, r.stderr, "leapt by 5 m")
 	require.Contains(t, r.stderr, "nodes have different rules of time zones")
-	require.Contains(t, r.stderr, "1 of 2 partitions are planned by nobody")
+	require.Contains(t, r.stderr, "no node plans 1 of 2 partitions")
 
 	require.Contains(t, r.stderr, "its history ends at 0:5")
 

@@ -51,7 +51,7 @@ Exit code 0: a server would take it. 1: it would not. 2: the command line is wro
 	}
 	flags := newServerCommand().Flags() // all of them, so that the server's own command line can be given
 	cmd.Flags().AddFlagSet(flags)
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "format: text or json")
+	cli.FormatFlag(cmd, &format)
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return settingNames(flags), cobra.ShellCompDirectiveNoFileComp
 	}
@@ -62,8 +62,6 @@ Exit code 0: a server would take it. 1: it would not. 2: the command line is wro
 		}
 		out := cmd.OutOrStdout()
 		switch {
-		case format != "text" && format != "json":
-			err = cli.Fail(2, fmt.Errorf("output %q is neither text nor json", format))
 		case len(args) == 1:
 			err = e.writeOne(out, args[0], format)
 		case format == "json":

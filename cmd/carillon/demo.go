@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-sched/carillon/admin"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // demoExecutor is the name under which the sample shop registers.
@@ -101,7 +102,7 @@ func demo(ctx context.Context, out io.Writer, config admin.Config, shop string, 
 		return nil
 	}
 	if err != nil {
-		return err
+		return asUsage(err)
 	}
 	if state.JoinToken == "" {
 		if history {
@@ -159,7 +160,7 @@ func importHistory(ctx context.Context, out io.Writer, dataDir string, node *adm
 		fmt.Fprintf(out, "  There is no week of sample runs: %v\n\n", err)
 		return nil
 	}
-	fmt.Fprintf(out, "  %d runs of the last week are imported. They are sample data: the shop did not run then.\n\n", runs)
+	fmt.Fprintf(out, "  Imported %s of the last week. They are sample data: the shop did not run then.\n\n", spelling.Count(runs, "run", ""))
 	state.HistoryUntil = time.Time{}
 	return state.save(dataDir)
 }

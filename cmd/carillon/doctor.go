@@ -36,15 +36,11 @@ command line is wrong.`,
 	}
 	flags := newServerCommand().Flags() // all of them, so that the server's own command line can be given
 	cmd.Flags().AddFlagSet(flags)
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "format: text or json")
+	cli.FormatFlag(cmd, &format)
 	cmd.Flags().BoolVar(&strict, "strict", false, "a warning is a failure, too")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		write, ok := diagnosisFormats[format]
-		if !ok {
-			return cli.Fail(2, fmt.Errorf("output %q is neither text nor json", format))
-		}
 		report := examine(cmd.Context(), flags)
-		if err := write(cmd.OutOrStdout(), report); err != nil {
+		if err := diagnosisFormats[format](cmd.OutOrStdout(), report); err != nil {
 			return err
 		}
 		if report.Counts[admin.DiagnosisFailed] > 0 || strict && report.Counts[admin.DiagnosisWarning] > 0 {

@@ -243,8 +243,8 @@ func (s *fakeServer) jobRoutes(mux *http.ServeMux) {
 		executor, isObject := body["executor"].(map[string]any)
 		switch {
 		case !isObject:
-			refuseAt(w, 422, "validation_failed", "body.executor: expected object", map[string]any{
-				"location": "body.executor", "message": "expected object", "value": body["executor"],
+			refuseAt(w, 422, "validation_failed", "body.executor: must be an object with fields", map[string]any{
+				"location": "body.executor", "message": "must be an object with fields", "value": body["executor"],
 			})
 			return
 		case executor["name"] == "gone":

@@ -27,7 +27,7 @@ func TestJobFires(t *testing.T) {
 	r := term.run("job", "fires", "--from", "2026-11-30T02:00:00Z", "--to", "2026-11-30T04:00:00Z", "--executor", "shop")
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Equal(t, "FROM                       FIRES   JOBS\n2026-11-30T02:00:00.000Z       3      2\n\nFIRST                      FIRES   EXECUTOR   JOB\n2026-11-30T02:00:00.000Z       2   shop       close-day\n", r.stdout)
-	require.Contains(t, r.stderr, "2 jobs fire 3 times from 2026-11-30T02:00:00.000Z to 2026-11-30T04:00:00.000Z.\n1 of them are not named: --limit names up to 200.\nNot counted: 1 jobs")
+	require.Contains(t, r.stderr, "2 jobs fire 3 times from 2026-11-30T02:00:00.000Z to 2026-11-30T04:00:00.000Z.\n1 of them is not named: --limit names up to 200.\nNot counted: 1 job whose")
 	require.Equal(t, "executor=shop&from=2026-11-30T02%3A00%3A00.000Z&to=2026-11-30T04%3A00%3A00.000Z", server.queries["GET /fires"])
 	require.Equal(t, 0, term.run("job", "fires", "--from", "02:00", "--to", "01:59", "-o", "json").code)
 	q, err := url.ParseQuery(server.queries["GET /fires"])

@@ -104,7 +104,7 @@ func TestJobCreateSaysWhatToDo(t *testing.T) {
 
 	r = term.pipe(strings.Replace(job, "{name: shop}", "first", 1), "job", "create", "-f", "-")
 	require.Equal(t, 1, r.code, "the command line is right, the file is wrong")
-	require.Contains(t, r.stderr, "Error: body.executor: expected object")
+	require.Contains(t, r.stderr, "Error: body.executor: must be an object with fields")
 	require.Contains(t, r.stderr, "  hint: write executor: {name: first}\n")
 
 	r = term.pipe(strings.Replace(job, "handler: hello", "handler: xyzzy", 1), "job", "create", "-f", "-")
@@ -212,7 +212,7 @@ func TestFollow(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, server.lastQuery("GET /runs/{id}/log"), "before=9007199254740991")
 	require.Contains(t, server.lastQuery("GET /runs/{id}/log"), "limit=3")
-	require.Contains(t, term.run("run", "logs", "70", "--last", "9999").stderr, "must be from 1 to 5000")
+	require.Contains(t, term.run("run", "logs", "70", "--last", "9999").stderr, "use a number from 0 to 5000")
 }
 
 // Ctrl-C ends the wait, not the run, and says so.

@@ -10,10 +10,6 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 )
 
-// badFile is the exit code where a provision file, or what is asked for one, is wrong:
-// to try again changes nothing.
-const badFile = 2
-
 func newProvisionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "provision",
@@ -37,11 +33,16 @@ func newProvisionCheckCommand() *cobra.Command {
 names. It makes the documents on an empty database in a temporary folder, as a server that
 starts does first. Exit code 2: there are mistakes, which are told with their lines.`,
 		Example: "  carillon provision check /etc/carillon/provision.yaml",
-		Args:    cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.Usagef("name one provision file, or one folder of such files: carillon provision check /etc/carillon/provision.yaml")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			summary, err := admin.CheckProvision(cmd.Context(), args[0], "")
 			if err != nil {
-				return cli.Fail(badFile, err)
+				return asUsage(err)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s declares %s.\n", args[0], summary)
 			return err
@@ -61,7 +62,7 @@ func newProvisionSecretCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			secret, err := admin.NewSecret(args[0])
 			if err != nil {
-				return cli.Fail(badFile, err)
+				return cli.Fail(cli.ExitUsage, err)
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), secret)
 			return err

@@ -18,6 +18,9 @@ import (
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 )
 
 // newReadyCommand is for service managers and containers that have nothing else
@@ -35,11 +38,11 @@ flags, CARILLON_ variables and the file of --config.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			k, err := serverSettings(flags)
 			if err != nil {
-				return err
+				return cli.Fail(cli.ExitUsage, err)
 			}
 			asked, err := newReadiness(k)
 			if err != nil {
-				return err
+				return cli.Fail(cli.ExitUsage, err)
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), max(wait, readyTimeout))
 			defer cancel()
@@ -57,7 +60,7 @@ flags, CARILLON_ variables and the file of --config.`,
 		},
 	}
 	flags = someServerFlags(cmd, "config", "http", "tls-cert", "tls-key")
-	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to ask again while it does not serve (default: not at all)")
+	settings.SpanVar(cmd.Flags(), &wait, "wait", 0, "how long to ask again while it does not serve (default: not at all)")
 	return cmd
 }
 

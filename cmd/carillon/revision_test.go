@@ -61,7 +61,7 @@ func TestMistakesHavePlaces(t *testing.T) {
 	for _, command := range []string{"plan", "apply"} {
 		r := term.pipe(text, command, "-f", "-")
 		require.NotZero(t, r.code)
-		require.Contains(t, r.stderr, "standard input:4 Calendar cn: spec.zoen: unexpected property\n  hint: did you mean \"zone\"?")
+		require.Contains(t, r.stderr, "standard input:4 Calendar cn: spec.zoen: there is no such field\n  hint: did you mean \"zone\"?")
 		require.Contains(t, r.stderr, "standard input:5 Calendar cn: spec.zone: ")
 		require.Contains(t, r.stderr, "standard input:13 Job nightly: spec.timeout: ")
 		require.NotContains(t, r.stderr, "body.documents")

@@ -50,11 +50,8 @@ func newServerCommand() *cobra.Command {
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 				return nil // it was told to stop while it waited for its database
 			}
-			if _, wrong := errors.AsType[*admin.ProvisionError](err); wrong {
-				return cli.Fail(badFile, err)
-			}
 			if err != nil {
-				return err
+				return asUsage(err)
 			}
 			printFirstLogin(cmd.ErrOrStderr(), node)
 			group, ctx := errgroup.WithContext(ctx)
@@ -68,6 +65,17 @@ func newServerCommand() *cobra.Command {
 	serverFlags(cmd.Flags())
 	cmd.Flags().String("profiles", "", "address that serves pprof profiles of this process, loopback only, for example 127.0.0.1:6060 (default: none)")
 	return cmd
+}
+
+// asUsage gives mistakes in settings and in the provision file the exit code of a wrong command
+// line: to try again changes nothing.
+func asUsage(err error) error {
+	_, setting := errors.AsType[*admin.ConfigError](err)
+	_, file := errors.AsType[*admin.ProvisionError](err)
+	if setting || file {
+		return cli.Fail(cli.ExitUsage, err)
+	}
+	return err
 }
 
 // printFirstLogin shows the password that exists nowhere else.
@@ -86,13 +94,13 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("database", "", "sqlite:PATH or mysql://user:password@host:port/name (default: SQLite in --data)")
 	f.String("database-password-file", "", "file with the password of a mysql:// database that has none in it (default: CARILLON_DATABASE_PASSWORD)")
 	f.String("hot-store", "", "Redis that names the timers that are due, redis://user:password@host:port/db or rediss:// (default: none, the database is searched for them)")
-	f.Duration("run-retention", 0, "how long ended runs and alerts are kept, and deleted jobs and scripts with their revisions (default 2160h, 90 days)")
-	f.Duration("timer-retention", 0, "how long ended timers are kept, and with that a repeated request for one is known (default 72h)")
-	f.Duration("statistics-minutes", 0, "how long it is known by minute how runs have ended (default 48h)")
-	f.Duration("statistics-hours", 0, "likewise by hour (default 1440h, 60 days)")
-	f.Duration("statistics-days", 0, "likewise by day (default 26280h, 3 years)")
+	settings.Span(f, "run-retention", 0, "how long ended runs and alerts are kept, and deleted jobs and scripts with their revisions (default 2160h, 90 days)")
+	settings.Span(f, "timer-retention", 0, "how long ended timers are kept, and with that a repeated request for one is known (default 72h)")
+	settings.Span(f, "statistics-minutes", 0, "how long it is known by minute how runs have ended (default 48h)")
+	settings.Span(f, "statistics-hours", 0, "likewise by hour (default 1440h, 60 days)")
+	settings.Span(f, "statistics-days", 0, "likewise by day (default 26280h, 3 years)")
 	f.Bool("no-statistics", false, "do not count how runs end")
-	f.Duration("database-wait", 0, "how long a node that starts waits for a database that does not answer before it gives up (default 0, as long as it takes; -1s: not at all)")
+	settings.Span(f, "database-wait", 0, "how long a node that starts waits for a database that does not answer before it gives up (default 0, as long as it takes; -1s: not at all)")
 	f.Bool("allow-multi-writer", false, "work with group replication of several primaries, and with several servers of a Galera cluster at once, which can lose updates")
 	f.Bool("no-fire", false, "serve UI and API of a copied database and do nothing else: no run starts, no executor is admitted, nobody is called or told")
 	f.String("node", "", "name of this node (default: host name and port)")
@@ -117,18 +125,18 @@ func serverFlags(f *pflag.FlagSet) {
 	f.Int("executors-max-per-tenant", 0, "executor sessions of one tenant (default 10000)")
 	f.Int("executors-max-per-address", 0, "connections to the executors' port from one address (default 12000)")
 	f.Int("executors-idle-heartbeats", 0, "heartbeats in a second that are wanted of instances that run nothing; more instances beat less often (default 150)")
-	f.Duration("executors-recycle", 0, "how long an executor's session lasts at most before a fresh one replaces it (default 24h)")
+	settings.Span(f, "executors-recycle", 0, "how long an executor's session lasts at most before a fresh one replaces it (default 24h)")
 	f.Bool("insecure-bind", false, "allow addresses other than loopback without TLS")
 	f.String("admin-password-file", "", "file with the first administrator's password; used only while there is no user (default: CARILLON_ADMIN_PASSWORD, or a random one)")
 	f.String("provision", "", "file or folder with the documents to make where they are missing (docs/guide/provision.md)")
 	f.String("sealing-key-file", "", "key that seals secrets in the database; nodes of one database share it (default: in --data)")
-	f.Duration("log-retention", 0, "how long handlers' logs are kept (default 720h, 30 days)")
+	settings.Span(f, "log-retention", 0, "how long handlers' logs are kept (default 720h, 30 days)")
 	f.Int64("log-run-lines", 0, "lines of one run's log that are kept (default 2,000,000; -1 = all)")
 	f.Int64("log-run-bytes", 0, "bytes of one run's log that are kept, before compression (default 256 MiB; -1 = all)")
 	f.Int64("log-day-bytes", 0, "bytes that a tenant's runs may log in a day, before compression (default 4 GiB; -1 = any number)")
 	f.Int64("log-bytes", 0, "bytes that a tenant's logs take in the database before the oldest go (default 10 GiB; -1 = any number)")
 	f.StringSlice("webhook-allow", nil, "private networks that webhooks may reach, for example 10.1.0.0/16")
-	f.Duration("drain-delay", 0, "how long a node that was told to stop serves on while /readyz says no, so that balancers let go of it (default 0)")
+	settings.Span(f, "drain-delay", 0, "how long a node that was told to stop serves on while /readyz says no, so that balancers let go of it (default 0)")
 	f.String("log-level", "info", "debug, info, warn or error")
 	f.String("log-format", "text", "text or json")
 	for _, s := range admin.AddOnSettings() {
@@ -140,7 +148,7 @@ func serverFlags(f *pflag.FlagSet) {
 			f.Int(s.Name, n, s.Usage)
 		case admin.DurationSetting:
 			d, _ := time.ParseDuration(s.Default) // none: 0
-			f.Duration(s.Name, d, s.Usage)
+			settings.Span(f, s.Name, d, s.Usage)
 		default:
 			f.String(s.Name, s.Default, s.Usage)
 		}
@@ -189,7 +197,17 @@ func configFileOf(flags *pflag.FlagSet) string {
 	return path
 }
 
+// serverConfig reads the settings of a node. A mistake in them has the exit code of a wrong
+// command line.
 func serverConfig(stderr io.Writer, flags *pflag.FlagSet) (admin.Config, error) {
+	config, err := readServerConfig(stderr, flags)
+	if err != nil {
+		return admin.Config{}, cli.Fail(cli.ExitUsage, err)
+	}
+	return config, nil
+}
+
+func readServerConfig(stderr io.Writer, flags *pflag.FlagSet) (admin.Config, error) {
 	k, err := serverSettings(flags)
 	if err != nil {
 		return admin.Config{}, err
@@ -321,11 +339,11 @@ func newMigrateCommand() *cobra.Command {
 
 func migrate(ctx context.Context, w io.Writer, config admin.Config, dryRun bool) error {
 	if !dryRun {
-		return admin.Migrate(ctx, config)
+		return asUsage(admin.Migrate(ctx, config))
 	}
 	pending, err := admin.PendingSQL(ctx, config)
 	if err != nil {
-		return err
+		return asUsage(err)
 	}
 	if pending == "" {
 		pending = "-- the database is up to date\n"

@@ -191,7 +191,7 @@ func addFields(out map[string]string, prefix string, v reflect.Value) {
 func TestSettingsThatAreNotTaken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	for _, text := range []string{
-		"run-retention: 30d", "run-retention: 720", "http-max: many", "insecure-bind: perhaps", "log-bytes: 10GiB", "data: [a, b]", "node: {a: b}",
+		"run-retention: 30w", "run-retention: 720", "http-max: many", "insecure-bind: perhaps", "log-bytes: 10GiB", "data: [a, b]", "node: {a: b}",
 		"trusted-proxies: {a: b}",
 	} {
 		key, value, _ := strings.Cut(text, ": ")

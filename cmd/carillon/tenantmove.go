@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-sched/carillon/admin"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // newTenantMoveCommand is a command of the group tenant that asks no server.
@@ -35,10 +37,10 @@ target's, --abort lets it stay.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.Cell == "" || (target == "") == (targetDatabase == "") {
-				return errors.New("name the cell with --to, and its database with --to-config or --to-database")
+				return cli.Usagef("name the cell with --to, and its database with --to-config or --to-database")
 			}
 			if o.DryRun && o.Abort {
-				return errors.New("give --dry-run or --abort, not both")
+				return cli.Usagef("give --dry-run or --abort, not both")
 			}
 			from, err := serverConfig(cmd.ErrOrStderr(), flags)
 			if err != nil {
@@ -51,7 +53,7 @@ target's, --abort lets it stay.`,
 			o.Tenant, o.Logger = args[0], slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: withoutTime}))
 			report, err := admin.MoveTenant(cmd.Context(), from, to, o)
 			if err != nil {
-				return err
+				return asUsage(err)
 			}
 			return sayMoved(cmd.OutOrStdout(), cmd.ErrOrStderr(), format, o, report)
 		},
@@ -60,10 +62,10 @@ target's, --abort lets it stay.`,
 	cmd.Flags().StringVar(&o.Cell, "to", "", "name of the target, as carillon cell list of the source has it")
 	cmd.Flags().StringVar(&target, "to-config", "", "YAML file with the settings of the target's nodes")
 	cmd.Flags().StringVar(&targetDatabase, "to-database", "", "database of the target, instead of a file")
-	cmd.Flags().DurationVar(&o.Wait, "wait", time.Minute, "how long runs of the tenant may take to end")
+	settings.SpanVar(cmd.Flags(), &o.Wait, "wait", time.Minute, "how long runs of the tenant may take to end")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say whether the tenant can move")
 	cmd.Flags().BoolVar(&o.Abort, "abort", false, "end a move that is not finished, and let the tenant stay")
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "format: text or json")
+	cli.FormatFlag(cmd, &format)
 	return cmd
 }
 
@@ -91,8 +93,6 @@ func withoutTime(_ []string, a slog.Attr) slog.Attr {
 
 func sayMoved(out, talk io.Writer, format string, o admin.MoveTenantOptions, r admin.TenantMove) error {
 	switch {
-	case format != "text" && format != "json":
-		return fmt.Errorf("output %q is neither text nor json", format)
 	case format == "json":
 		return printJSON(out, r)
 	case o.DryRun:
@@ -106,7 +106,7 @@ func sayMoved(out, talk io.Writer, format string, o admin.MoveTenantOptions, r a
 	for _, n := range r.Rows {
 		written += n
 	}
-	fmt.Fprintf(talk, "%s lives in %s now; %d rows were written there. Nothing of it started for %s.\n",
-		r.Tenant, r.Cell, written, r.Pause.Round(10*time.Millisecond))
+	fmt.Fprintf(talk, "%s lives in %s now; %s written there. Nothing of it started for %s.\n",
+		r.Tenant, r.Cell, spelling.Count(written, "row was", "rows were"), r.Pause.Round(10*time.Millisecond))
 	return nil
 }

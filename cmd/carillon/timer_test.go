@@ -131,7 +131,7 @@ func TestTimers(t *testing.T) {
 	require.Contains(t, r.stderr, "The timer over was kept, and it has ended already: timed out at 2026-11-02T00:00:00.000Z. Nothing will run. To set it anew: --policy replace")
 	r = term.run("timer", "set", target, "--after", "nonsense")
 	require.Equal(t, 2, r.code)
-	require.Contains(t, r.stderr, "Error: --after: is no duration")
+	require.Contains(t, r.stderr, `Error: --after: "nonsense" is no span of time`)
 
 	for _, code := range []string{"unfit_input", "unknown_handler"} {
 		r = term.run("timer", "set", target, "--after", "1s", "--note", code)

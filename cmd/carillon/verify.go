@@ -14,6 +14,7 @@ import (
 	"github.com/carillon-sched/carillon/admin"
 	"github.com/carillon-sched/carillon/admin/verify"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 )
 
 func newVerifyCommand() *cobra.Command {
@@ -48,8 +49,8 @@ Exit code 0: clean. 1: a violation. 2: not enough evidence, or a mistake.`,
 		},
 	}
 	flags = someServerFlags(cmd, "config", "data", "database", "database-password-file", "run-retention")
-	cmd.Flags().DurationVar(&since, "since", 0, "judge the database's fire times since then, for example 24h")
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "format: text or json")
+	settings.SpanVar(cmd.Flags(), &since, "since", 0, "judge the database's fire times since then, for example 24h")
+	cli.FormatFlag(cmd, &format)
 	cmd.Flags().StringVar(&html, "html", "", "write a timeline to this file")
 	return cmd
 }
@@ -85,13 +86,10 @@ func writeReport(out io.Writer, report *verify.Report, format, html string) erro
 			return err
 		}
 	}
-	switch format {
-	case "text":
-		return report.WriteText(out)
-	case "json":
+	if format == "json" {
 		return writeJSON(out, report)
 	}
-	return fmt.Errorf("output %q is neither text nor json", format)
+	return report.WriteText(out)
 }
 
 func writeTimeline(path string, report *verify.Report) error {

@@ -4367,8 +4367,14 @@ type Plan struct {
 	// Left Number of documents of the set that the request does not hold, and that stay
 	Left int64 `json:"left"`
 
+	// NewSet No document belongs to the set yet
+	NewSet bool `json:"newSet,omitempty"`
+
 	// Same Number of documents that stay as they are
 	Same int64 `json:"same"`
+
+	// Sets With newSet: the names of the sets that have documents, at most 100
+	Sets []string `json:"sets,omitempty"`
 
 	// Update Number of documents that change
 	Update int64 `json:"update"`
@@ -6466,13 +6472,13 @@ type ListAuditEntriesParams struct {
 	// Actor Only of this actor
 	Actor string `form:"actor,omitempty" json:"actor,omitempty"`
 
-	// Operation Only this operation, by its id in this document
+	// Operation Only this operation, by its id in this document. Refused if nothing is found and there is no such operation
 	Operation string `form:"operation,omitempty" json:"operation,omitempty"`
 
 	// Outcome Only with this outcome
 	Outcome string `form:"outcome,omitempty" json:"outcome,omitempty"`
 
-	// Kind Only about objects of this kind
+	// Kind Only about objects of this kind. Refused if nothing is found and there is no such kind
 	Kind string `form:"kind,omitempty" json:"kind,omitempty"`
 
 	// Object Only about the object with this id or name
@@ -7074,6 +7080,12 @@ type JobStatisticsParams struct {
 
 	// Top With groupBy: how many groups at most
 	Top int64 `form:"top,omitempty" json:"top,omitempty"`
+}
+
+// ListKindsParams defines parameters for ListKinds.
+type ListKindsParams struct {
+	// All Also kinds that the caller may not read, or that stand in provision files only: User, JoinToken and ApiKey
+	All bool `form:"all,omitempty" json:"all,omitempty"`
 }
 
 // ListLimitsParams defines parameters for ListLimits.
@@ -8662,9 +8674,10 @@ func (c *Client) JobStatistics(ctx context.Context, id string, params JobStatist
 }
 
 // ListKinds asks GET /api/v1/kinds: List the kinds of documents.
-// Those that the caller may read, in the order in which an apply writes them.
-func (c *Client) ListKinds(ctx context.Context, edits ...Edit) (Doc[PageDocumentKind], error) {
+// Those that the caller may read, in the order in which an apply writes them. With all: those of which there is a schema, such as the kinds that stand in provision files only.
+func (c *Client) ListKinds(ctx context.Context, params ListKindsParams, edits ...Edit) (Doc[PageDocumentKind], error) {
 	r := newRequest("GET", "/api/v1/kinds")
+	r.query("all", params.All)
 	return ask[PageDocumentKind](ctx, c, r, edits)
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 type listExecutorsInput struct {
@@ -165,7 +166,7 @@ func executorOf(e *apiclient.Executor) executor {
 }
 
 func (e executor) line() string {
-	text := fmt.Sprintf("executor %s (id %s): %s, %d of %d instances online, %d handlers", name(e.Name), e.ID, e.State, e.InstancesOnline, e.InstancesTotal, e.Handlers)
+	text := fmt.Sprintf("executor %s (id %s): %s, %d of %s online, %s", name(e.Name), e.ID, e.State, e.InstancesOnline, spelling.Count(e.InstancesTotal, "instance", ""), spelling.Count(e.Handlers, "handler", ""))
 	if e.Note != "" {
 		text += ", note " + quote(e.Note, maxNote)
 	}
@@ -216,8 +217,8 @@ func (s *server) clusterStatus(ctx context.Context, _ nothing) (a answer[cluster
 
 func (c *clusterStatus) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "tenant %s (this connection has the role %s): %d jobs enabled, %d paused; executors: %d online, %d without an instance\n",
-		name(c.Tenant), c.Role, c.JobsEnabled, c.JobsPaused, c.Online, c.Offline)
+	fmt.Fprintf(&b, "tenant %s (this connection has the role %s): %s enabled, %d paused; executors: %d online, %d without an instance\n",
+		name(c.Tenant), c.Role, spelling.Count(c.JobsEnabled, "job", ""), c.JobsPaused, c.Online, c.Offline)
 	r := c.Runs24h
 	fmt.Fprintf(&b, "runs of 24 hours: %d succeeded, %d failed, %d timed out, %d lost, %d missed, %d excluded; now %d running, %d due\n",
 		r.Succeeded, r.Failed, r.TimedOut, r.Lost, r.Missed, r.Excluded, r.Running, r.Due)
@@ -235,7 +236,7 @@ func (c *clusterStatus) text() string {
 	for _, n := range c.Nodes {
 		fmt.Fprintf(&b, "node %s: %s, version %s, heartbeat %d ms ago, plans %d ms late", name(n.Name), n.State, name(n.Version), n.HeartbeatAgeMs, n.PlanningLagMs)
 		if n.Sessions != nil {
-			fmt.Fprintf(&b, ", %d sessions", *n.Sessions)
+			b.WriteString(", " + spelling.Count(*n.Sessions, "session", ""))
 		}
 		b.WriteString("\n")
 	}
@@ -273,7 +274,7 @@ func (s *server) listIncidents(ctx context.Context, in listIncidentsInput) (a an
 			quoted = append(quoted, name(j.Name))
 		}
 		a.data.Incidents = append(a.data.Incidents, one)
-		fmt.Fprintf(&b, "incident %s: %s, %s, since %s, last %s, %d events of %d jobs: %s", x.ID, x.Kind, x.State, stamp(x.OpenedAt), stamp(x.LastAt), x.Events, x.JobCount, strings.Join(quoted, ", "))
+		fmt.Fprintf(&b, "incident %s: %s, %s, since %s, last %s, %s of %s: %s", x.ID, x.Kind, x.State, stamp(x.OpenedAt), stamp(x.LastAt), spelling.Count(x.Events, "event", ""), spelling.Count(x.JobCount, "job", ""), strings.Join(quoted, ", "))
 		if one.AcknowledgedBy != "" {
 			b.WriteString("; taken on by " + name(one.AcknowledgedBy))
 		}

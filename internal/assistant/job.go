@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 type listJobsInput struct {
@@ -135,8 +136,8 @@ func (s *server) getJob(ctx context.Context, in jobInput) (a answer[jobSettings]
 		b.WriteString("description: " + quote(d.Description, maxNote) + "\n")
 	}
 	fmt.Fprintf(&b, "owner %s; revision %d, written by %s at %s (%s)\n", name(d.Owner), d.Revision, name(d.UpdatedBy), stamp(d.UpdatedAt), d.Source)
-	fmt.Fprintf(&b, "blocking %s; misfire %s; timeout %s; waits %s for an instance; at most %d attempts; routing %s\n",
-		d.Blocking, d.Misfire, d.Timeout, d.DispatchTimeout, d.MaxAttempts, d.Routing)
+	fmt.Fprintf(&b, "blocking %s; misfire %s; timeout %s; waits %s for an instance; at most %s; routing %s\n",
+		d.Blocking, d.Misfire, d.Timeout, d.DispatchTimeout, spelling.Count(d.MaxAttempts, "attempt", ""), d.Routing)
 	if d.RequireLabels != "" {
 		b.WriteString("instances need the labels " + quote(d.RequireLabels, maxNote) + "\n")
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 type runLogInput struct {
@@ -93,7 +94,7 @@ func lineOf(l *apiclient.LogLine) logLine {
 
 func (p *logPage) text(run string) string {
 	if len(p.Lines) == 0 {
-		return fmt.Sprintf("No line of run %s matches; %d lines are stored.\n", name(run), p.LastLine)
+		return fmt.Sprintf("No line of run %s matches; %s stored.\n", name(run), spelling.Count(p.LastLine, "line is", "lines are"))
 	}
 	var b, log strings.Builder
 	for _, l := range p.Lines {

@@ -220,3 +220,28 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// What the YAML parser says is told in the words of somebody who writes a file, with the line.
+func TestYAMLMistakesInPlainWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: b\nname: a: b\n":        `line 2: a second ": " in one line`,
+		"a: b\nname: [a\n":          "line 2: a list that begins with [ has no ] at its end",
+		"a: b\nname: {a: b\nd: e\n": "line 2: an object that begins with { has no } at its end",
+		"a:\n\tx: 1\n":              "line 2: a tab, or a character that cannot begin a value",
+		"a: b\nc\n":                 "line 2: a line has no colon",
+		"a:\n  - b\n c: d\n":        "line 3: the line is not in the column of the fields before it",
+		"- a\nb: c\n":               "line 2: the line is not an item of the list before it",
+		"key: \"a\n":                "a text in quotes does not end",
+		`a: "\q"`:                   `line 1: a backslash in "double quotes"`,
+		"a: | x\n b\n":              "line 1: more text follows the character | or >",
+		"a: - b\n":                  "line 1: a list begins in the line of its field",
+		"a: *x\n":                   "line 1: ",
+		"kind: [\n":                 "line 1: a value is missing after [",
+	} {
+		_, err := document.Read([]byte(text))
+		require.ErrorContains(t, err, want, text)
+		for _, jargon := range []string{"mapping", "sequence", "token", "did not find", "unmarshal", "yaml:"} {
+			require.NotContains(t, err.Error(), jargon, text)
+		}
+	}
+}

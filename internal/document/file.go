@@ -66,6 +66,27 @@ func (v *Value) Field(name string) *Value {
 	return nil
 }
 
+// At is the value of a field by its path, such as spec.calendars[0].name; nil: it is not there.
+func (v *Value) At(path string) *Value {
+	path = strings.TrimPrefix(path, ".")
+	if path == "" {
+		return v
+	}
+	if rest, is := strings.CutPrefix(path, "["); is && v.Kind == List {
+		index, rest, _ := strings.Cut(rest, "]")
+		if n, err := strconv.Atoi(index); err == nil && n >= 0 && n < len(v.Items) {
+			return v.Items[n].At(rest)
+		}
+	}
+	for _, m := range v.Members {
+		rest, is := strings.CutPrefix(path, m.Name)
+		if is && m.Name != "" && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return m.Value.At(rest)
+		}
+	}
+	return nil
+}
+
 // LineOf is the line of a field by its path, such as spec.calendars[0].name. A field that is not
 // there has the line of the field that should have it; 0: that is v itself.
 func (v *Value) LineOf(path string) int {

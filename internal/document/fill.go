@@ -1,10 +1,12 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -18,6 +20,23 @@ type Places struct {
 	Getenv func(name string) (value string, set bool)
 	// Dir is the folder from which relative paths count. Empty: that of the process.
 	Dir string
+	// Advice is the next step for a name without a value, such as "use env:NAME or file:PATH".
+	Advice string
+
+	used map[string]bool // names of Named
+}
+
+// Unused are the values of Named that no Fill has used, in the order of their file.
+func (p *Places) Unused() (out []Member) {
+	if p.Named == nil {
+		return nil
+	}
+	for _, m := range p.Named.Members {
+		if !p.used[m.Name] {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // maxPlaced bounds the text of a file, in bytes.
@@ -31,21 +50,37 @@ type Misplaced struct {
 }
 
 // Fill puts values into the texts of v, but not into those at the paths of literal. A text that
-// is nothing but ${{ }} becomes the value with its type. It returns all texts that stay.
-func (p *Places) Fill(v *Value, literal []string) []Misplaced {
+// is nothing but ${{ }} becomes the value with its type. It returns all texts that stay: wrong
+// ones have no value, and those of kept have a name of Named at a path of literal.
+func (p *Places) Fill(v *Value, literal []string) (wrong, kept []Misplaced) {
 	f := filling{Places: p, literal: literal}
 	f.value("", v)
-	return f.wrong
+	return f.wrong, f.kept
 }
 
 type filling struct {
 	*Places
 	literal []string
 	wrong   []Misplaced
+	kept    []Misplaced
+}
+
+// place is ${{ }} in a text, with the name of its value.
+var place = regexp.MustCompile(`\$\{\{\s*([^{}]*?)\s*\}\}`)
+
+// keep notes the values that a literal text names.
+func (f *filling) keep(path string, v *Value) {
+	for _, m := range place.FindAllStringSubmatch(v.Text, -1) {
+		if f.Named != nil && f.Named.Field(m[1]) != nil {
+			f.kept = append(f.kept, Misplaced{v.Line, path, fmt.Errorf("${{ %s }} stays as it is written: no value is put into this text", m[1])})
+			return
+		}
+	}
 }
 
 func (f *filling) value(path string, v *Value) {
 	if slices.Contains(f.literal, path) {
+		f.keep(path, v)
 		return
 	}
 	switch v.Kind {
@@ -122,10 +157,14 @@ func (p *Places) of(name string) (*Value, error) {
 	}
 	if p.Named != nil {
 		if value := p.Named.Field(name); value != nil {
+			if p.used == nil {
+				p.used = map[string]bool{}
+			}
+			p.used[name] = true
 			return value, nil
 		}
 	}
-	return nil, fmt.Errorf("${{ %s }} has no value: add it to the file of --values, or use env:NAME or file:PATH", name)
+	return nil, fmt.Errorf("${{ %s }} has no value: %s", name, cmp.Or(p.Advice, "use env:NAME or file:PATH"))
 }
 
 // ReadFile reads a file of at most most bytes.

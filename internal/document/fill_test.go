@@ -3,6 +3,7 @@ package document_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,7 +36,10 @@ spec:
   all: days ${{ days }}
 secrets: {password: "${{ file:password }}", same: "${{ file:`+dir+`/password }}"}
 `)
-	require.Empty(t, p.Fill(v, nil))
+	wrong, kept := p.Fill(v, nil)
+	require.Empty(t, wrong)
+	require.Empty(t, kept)
+	require.Empty(t, p.Unused())
 	raw, err := v.MarshalJSON()
 	require.NoError(t, err)
 	require.JSONEq(t, `{"name":"orders","spec":{"addresses":["mq.example:5671"],"zone":"Asia/Shanghai","holidays":[{"date":"2026-10-01"}],"database":5671,
@@ -46,7 +50,7 @@ secrets: {password: "${{ file:password }}", same: "${{ file:`+dir+`/password }}"
 		"${{ nobody }}": "has no value", "${{ host": "without }}", "${{ env:NOT_SET_HERE }}": "is not set", "${{ file:/no/such/file }}": "no such file",
 	} {
 		v := one(t, "name: x\nspec:\n  a: [b, '"+text+"']\n")
-		wrong := p.Fill(v, nil)
+		wrong, _ := p.Fill(v, nil)
 		require.Len(t, wrong, 1)
 		require.ErrorContains(t, wrong[0].Err, want)
 		require.Equal(t, "spec.a[1]", wrong[0].Path)
@@ -59,11 +63,30 @@ func TestLiteralTextsStay(t *testing.T) {
 	const script = "kind: Script\nname: ${{ name }}\nspec:\n  content: echo ${{ secrets.X }} ${{\n  description: of ${{ name }}\n"
 	p := document.Places{Named: one(t, "name: clean")}
 	v := one(t, script)
-	require.Empty(t, p.Fill(v, []string{"spec.content"}))
+	wrong, kept := p.Fill(v, []string{"spec.content"})
+	require.Empty(t, wrong)
+	require.Empty(t, kept)
 	raw, err := v.MarshalJSON()
 	require.NoError(t, err)
 	require.JSONEq(t, `{"kind":"Script","name":"clean","spec":{"content":"echo ${{ secrets.X }} ${{","description":"of clean"}}`, string(raw))
-	require.Len(t, p.Fill(one(t, script), nil), 1)
+	wrong, _ = p.Fill(one(t, script), nil)
+	require.Len(t, wrong, 1)
+
+	// A value that stands in such a text is told, and one that no document uses.
+	p = document.Places{Named: one(t, "name: clean\nzoen: UTC\nbody: x"), Advice: "do this"}
+	wrong, kept = p.Fill(one(t, strings.Replace(script, "secrets.X", "body", 1)), []string{"spec.content"})
+	require.Empty(t, wrong)
+	require.Len(t, kept, 1)
+	require.Equal(t, "spec.content", kept[0].Path)
+	require.Equal(t, 4, kept[0].Line)
+	require.ErrorContains(t, kept[0].Err, "${{ body }} stays as it is written")
+	var unused []string
+	for _, m := range p.Unused() {
+		unused = append(unused, m.Name)
+	}
+	require.Equal(t, []string{"zoen", "body"}, unused)
+	wrong, _ = p.Fill(one(t, "name: ${{ none }}"), nil)
+	require.ErrorContains(t, wrong[0].Err, "${{ none }} has no value: do this")
 }
 
 func TestFilesOfAFolder(t *testing.T) {
@@ -88,5 +111,11 @@ func TestLinesOfFields(t *testing.T) {
 		"spec.calendars[1].part": 10, "spec.calendars[0]": 8, "spec.calendars[7]": 7, "spec.nowhere.at.all": 4, "none": 0,
 	} {
 		require.Equal(t, want, v.LineOf(path), path)
+	}
+	for path, want := range map[string]string{"kind": "Job", "labels.a.b/c": "x", "spec.retry.most": "1", "spec.calendars[1].name": "b"} {
+		require.Equal(t, want, v.At(path).Text, path)
+	}
+	for _, path := range []string{"none", "spec.calendars[7]", "spec.retry.none", "kind.x", "spec[0]"} {
+		require.Nil(t, v.At(path), path)
 	}
 }

@@ -31,7 +31,7 @@ func AnyKindSchema(kinds []string) ([]byte, error) {
 // SchemaFile is a JSON schema as it stands in a file.
 func SchemaFile(raw []byte) ([]byte, error) {
 	var out bytes.Buffer
-	err := json.Indent(&out, raw, "", "  ")
+	err := json.Indent(&out, bytes.TrimSpace(raw), "", "  ")
 	out.WriteByte('\n')
 	return out.Bytes(), err
 }

@@ -191,6 +191,8 @@ func inQuotes(text string) string {
 
 var (
 	yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
+	// ofParser are errors of the parser that are not those of its scanner.
+	ofParser = regexp.MustCompile(`^did not find expected (<|key|'|,)`)
 	// An entry or a value that begins with a character that YAML uses itself.
 	special = regexp.MustCompile("^\\s*(?:- +)*(?:[^\\s#'\"{\\[][^:#]*:\\s+)?(?:- +)*([*&!%@`][^#]*?)\\s*(?:\\s#.*)?$")
 )
@@ -202,8 +204,13 @@ func syntaxError(text []byte, err error) error {
 	if found == nil {
 		return wrong(0, "%s", err.Error())
 	}
-	out := &Error{Text: found[2]}
+	out := &Error{Text: plainly(found[2])}
 	out.Line, _ = strconv.Atoi(found[1])
+	if found[1] == "" {
+		out.Line = 1 // it is left out
+	} else if ofParser.MatchString(found[2]) {
+		out.Line++ // the parser counts from 0, and its scanner from 1
+	}
 	lines := strings.Split(string(text), "\n")
 	for _, at := range []int{out.Line, out.Line + 1, out.Line - 1} { // the parser may be one line off
 		if at < 1 || at > len(lines) {
@@ -215,7 +222,43 @@ func syntaxError(text []byte, err error) error {
 			return out
 		}
 	}
+	if out.Line <= len(lines) {
+		if near := strings.TrimSpace(lines[out.Line-1]); near != "" && len(near) <= maxNear && !strings.ContainsFunc(near, needsEscape) {
+			out.Text += "; the line is: " + near
+		}
+	}
 	return out
+}
+
+// maxNear bounds the line that an error repeats, in bytes.
+const maxNear = 100
+
+// plainly says an error of the YAML parser in the words of somebody who writes a file.
+func plainly(text string) string {
+	for _, known := range [][2]string{
+		{"mapping values are not allowed in this context", `a second ": " in one line, or a field that is indented too far; write each field into a line of its own, and put a text with ": " in quotes`},
+		{"did not find expected ',' or ']'", "a list that begins with [ has no ] at its end, or a comma is missing"},
+		{"did not find expected ',' or '}'", "an object that begins with { has no } at its end, or a comma is missing"},
+		{"did not find expected node content", "a value is missing after [, { or a comma"},
+		{"did not find expected key", "the line is not in the column of the fields before it; fields of one object begin in the same column"},
+		{"did not find expected '-' indicator", "the line is not an item of the list before it; items begin with - in the same column"},
+		{"block sequence entries are not allowed in this context", "a list begins in the line of its field; begin each item in a line of its own, with -"},
+		{"could not find expected ':'", "a line has no colon; write name: value, and put a text of several lines in quotes"},
+		{"found unexpected end of stream", "a text in quotes does not end; add the closing quote"},
+		{"found unexpected document indicator", "a text in quotes does not end before ---; add the closing quote"},
+		{"found unknown escape character", `a backslash in "double quotes" begins nothing that is known; put the text in 'single quotes'`},
+		{"did not find expected comment or line break", "more text follows the character | or >; begin the text in the next line"},
+		{"did not find expected <document start>", "something follows the end of the document; write --- before the next one"},
+		{"found character that cannot start any token", "a tab, or a character that cannot begin a value; indent with spaces, and put a text that begins with such a character in quotes"},
+		{"found a tab character", "a tab; indent with spaces"},
+		{"control characters are not allowed", "a control character; remove it, or write it as \\u0001 in double quotes"},
+		{"unknown anchor", "*NAME stands for a value that is marked as &NAME before it, and there is none: " + text},
+	} {
+		if strings.Contains(text, known[0]) {
+			return known[1]
+		}
+	}
+	return "it is no YAML: " + text
 }
 
 // WriteYAML writes JSON as YAML in block style, in the same order. Read gives the

@@ -242,3 +242,17 @@ func TestAppliedJobsAreRecorded(t *testing.T) {
 	list := w.entries(w.tenants["acme"])
 	require.Equal(t, []string{"delete-documents", "one"}, []string{list[len(list)-1].Operation, list[len(list)-1].Name})
 }
+
+// A filter that finds nothing because there is no such kind or operation says so.
+func TestAuditFiltersKnowTheirWords(t *testing.T) {
+	w := newWorld(t)
+	for query, hint := range map[string]string{"kind=jbo": `"job"`, "operation=delet-job": `"delete-job"`} {
+		a := w.call("acme/admin", "GET", "/audit?"+query, nil).is(422)
+		p := into[web.Problem](a)
+		require.Equal(t, "query."+query[:strings.Index(query, "=")], p.Errors[0].Location)
+		require.Contains(t, p.Errors[0].Hint, hint)
+	}
+	for _, query := range []string{"kind=job", "kind=document+set", "kind=run", "kind=session", "kind=calendar", "operation=delete-job", "operation=provision", "operation=first-start", "operation=get-job"} {
+		w.call("acme/admin", "GET", "/audit?object=none&"+query, nil).is(200)
+	}
+}

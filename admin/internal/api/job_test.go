@@ -122,7 +122,7 @@ func TestRoutingSettings(t *testing.T) {
 		change []func(map[string]any)
 		says   string
 	}{
-		"body.routing":            {[]func(map[string]any){with("routing", "best")}, "expected value to be one of"},
+		"body.routing":            {[]func(map[string]any){with("routing", "best")}, "must be one of"},
 		"body.routingKey":         {[]func(map[string]any){with("routing", "consistent_hash"), with("routingKey", "customer")}, "must be a JSON pointer into the input, such as /customer/id"},
 		"body.requireLabels":      {[]func(map[string]any){with("requireLabels", "zone=eu tier=x")}, `expected a comma between two terms at character 9 of "zone=eu tier=x"`},
 		"body.preferLabels":       {[]func(map[string]any){with("preferLabels", "zone in eu")}, "expected a list such as (a, b)"},

@@ -264,7 +264,7 @@ func dropEmpty(values map[string]any) {
 // name; nil: there is none.
 func (d jobDocuments) readSettings(id auth.Identity, doc *resource.Write, v *store.JobView) (w JobWrite, err error) {
 	if err := json.Unmarshal(doc.Spec, &w.JobSettings); err != nil {
-		return w, domain.Invalid("body.spec", "has another form: %s", err)
+		return w, domain.Misfit("body.spec", err)
 	}
 	w.Name, w.Labels = doc.Name, doc.Labels
 	if w.Schedule.After != "" {

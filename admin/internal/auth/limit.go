@@ -2,7 +2,6 @@ package auth
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -10,6 +9,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // Limits of guessing passwords. Only failures count, each for the account and
@@ -52,7 +52,7 @@ type LimitedError struct {
 }
 
 func (e *LimitedError) Error() string {
-	return fmt.Sprintf("too many attempts; try again in %d seconds", int(e.After/time.Second)+1)
+	return "too many attempts; try again in " + spelling.Count(int(e.After/time.Second)+1, "second", "")
 }
 
 // Unwrap gives the error its code.

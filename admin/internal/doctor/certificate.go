@@ -5,10 +5,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"time"
+
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // renewWithin is how long before its end a certificate is worth a warning.
@@ -79,9 +80,9 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
 
 func days(d time.Duration) string {
 	if d < 48*time.Hour {
-		return fmt.Sprintf("%d hours", int(d.Hours()))
+		return spelling.Count(int(d.Hours()), "hour", "")
 	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
+	return spelling.Count(int(d.Hours()/24), "day", "")
 }
 
 func namesOf(c *x509.Certificate) string {

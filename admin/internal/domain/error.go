@@ -1,8 +1,11 @@
 package domain
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 	"time"
 )
 
@@ -128,6 +131,40 @@ func Invalid(location, format string, args ...any) *Error {
 		Code: CodeInvalid, Message: location + ": " + message,
 		Fields: []FieldError{{Location: location, Message: message, Position: -1}},
 	}
+}
+
+// Misfit is Invalid for JSON that does not fit the type of ours that it is read into. at is the
+// location of the whole.
+func Misfit(at string, err error) *Error {
+	wrong, is := errors.AsType[*json.UnmarshalTypeError](err)
+	if !is {
+		return Invalid(at, "cannot be read: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if wrong.Field != "" {
+		at += "." + wrong.Field
+	}
+	must := "something else"
+	switch wrong.Type.Kind() {
+	case reflect.String:
+		must = "a text"
+	case reflect.Bool:
+		must = "true or false"
+	case reflect.Slice, reflect.Array:
+		must = "a list"
+	case reflect.Map, reflect.Struct:
+		must = "an object with fields"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		must = "a whole number that is not too large"
+	case reflect.Float32, reflect.Float64:
+		must = "a number that is not too large"
+	}
+	found := strings.TrimPrefix(wrong.Value, "number ")
+	for name, plain := range map[string]string{"string": "a text", "object": "an object", "array": "a list", "bool": "true or false", "number": "a number"} {
+		if found == name {
+			found = plain
+		}
+	}
+	return Invalid(at, "must be %s, not %s", must, found)
 }
 
 func (e *Error) Error() string { return e.Message }

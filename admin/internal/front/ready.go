@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // silentTooLong is when a node that cannot write is not ready any more: it has lost its
@@ -51,7 +52,7 @@ func (r *Readiness) Ready(ctx context.Context) error {
 		return err
 	}
 	if missing > 0 {
-		return domain.Errorf(domain.CodeUnavailable, "%d instances of executors are not connected to this node yet", missing)
+		return domain.Errorf(domain.CodeUnavailable, "%s not connected to this node yet", spelling.Count(missing, "instance of an executor is", "instances of executors are"))
 	}
 	return r.Store.Ping(ctx)
 }

@@ -267,13 +267,13 @@ func (k *Keeper) adopt(ctx context.Context, a Adopt) {
 			err = k.takeOn(ctx, found)
 		}
 		if err != nil {
-			k.log.Warn("what another node had planned cannot be taken over, it will be swept", "err", err)
+			k.log.Warn("runs that were planned before cannot be taken over and will be swept", "err", err)
 			return
 		}
 		if len(found) == 0 { // at a first start there was none
 			return
 		}
-		k.log.Info("what a dead node would have fired is fired from here",
+		k.log.Info("runs that were planned before are fired from here",
 			"partitions", len(a.Partitions), "offers_in", len(a.Offers), "executions", len(found))
 	})
 }

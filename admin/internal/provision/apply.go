@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/apply"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/internal/document"
 )
 
 // Tenants is what this room asks of the store.
@@ -31,6 +34,7 @@ func (d *Declaration) Try(ctx context.Context, empty *web.Server, tenants Tenant
 		}
 		return nil
 	})
+	var found []mistake
 	err := d.each(ctx, empty, tenants, true, func(o *one, out apply.Outcome) {
 		if out.Err == nil {
 			return
@@ -38,16 +42,63 @@ func (d *Declaration) Try(ctx context.Context, empty *web.Server, tenants Tenant
 		fields, _ := web.FieldsOf("", out.Err)
 		for _, f := range fields {
 			text := f.Message
+			if v, is := f.Value.(string); is && v != "" && len(v) <= maxFound && !strings.Contains(text, v) && !strings.Contains(f.Location, "secret") {
+				text += ": " + strconv.Quote(v)
+			}
 			if f.Hint != "" {
 				text += "; " + f.Hint
 			}
-			d.fail(o, trimDot(f.Location), "%s", text)
+			found = append(found, mistake{o, trimDot(f.Location), text})
 		}
 	})
 	if err != nil {
 		return err
 	}
+	d.tell(found)
 	return d.err()
+}
+
+// maxFound bounds the value that a mistake repeats, in bytes.
+const maxFound = 60
+
+// mistake is what the trial says of a document.
+type mistake struct {
+	o          *one
+	path, text string
+}
+
+// tell notes the mistakes of a trial. Left out are those of fields that have one already, and those
+// of references to documents that were not made because they are wrong themselves.
+func (d *Declaration) tell(found []mistake) {
+	known := map[string]bool{}
+	for _, o := range d.documents {
+		for _, path := range o.told {
+			known[fmt.Sprintf("%p %s", o, path)] = true
+		}
+	}
+	for _, m := range found {
+		m.o.wrong = true
+	}
+	for _, m := range found {
+		if !known[fmt.Sprintf("%p %s", m.o, m.path)] && !d.dangles(m) {
+			d.fail(m.o, m.path, "%s", m.text)
+		}
+	}
+}
+
+// dangles reports whether a mistake is a reference to a document of the file that has mistakes.
+func (d *Declaration) dangles(m mistake) bool {
+	v := m.o.At(m.path)
+	if v == nil || !strings.HasPrefix(m.text, "there is no ") {
+		return false
+	}
+	if v.Kind == document.Object && v.Field("name") != nil {
+		v = v.Field("name")
+	}
+	name, _, _ := strings.Cut(v.Text, "/") // a handler has its executor before it
+	return slices.ContainsFunc(d.documents, func(o *one) bool {
+		return o.wrong && o != m.o && (o.name == v.Text || o.name == name) && (o.tenant == "" || m.o.tenant == "" || o.tenant == m.o.tenant)
+	})
 }
 
 func trimDot(path string) string {
@@ -83,7 +134,8 @@ func (d *Declaration) Apply(ctx context.Context, server *web.Server, tenants Ten
 }
 
 // each makes the documents and tells what became of them: of the cluster, the accounts, and then
-// of each tenant. Documents with mistakes are left out.
+// of each tenant. A trial leaves out documents that cannot be told apart, and the start those with
+// mistakes.
 func (d *Declaration) each(ctx context.Context, server *web.Server, tenants Tenants, trial bool, told func(*one, apply.Outcome)) error {
 	groups := map[[2]string][]*one{}
 	var order [][2]string
@@ -98,7 +150,7 @@ func (d *Declaration) each(ctx context.Context, server *web.Server, tenants Tena
 		if !slices.Contains(order, group) {
 			order = append(order, group)
 		}
-		if !o.wrong {
+		if !o.wrong || trial && !o.headless {
 			groups[group] = append(groups[group], o)
 		}
 	}
@@ -118,8 +170,10 @@ func (d *Declaration) group(ctx context.Context, server *web.Server, tenants Ten
 	if tenant != "" {
 		t, err := tenants.FindTenantByName(ctx, tenant)
 		switch {
-		case domain.Is(err, domain.CodeNotFound) && trial:
-			return nil // the document of the tenant has a mistake
+		case domain.Is(err, domain.CodeNotFound) && trial: // its document is wrong, or there is none
+			if t, err = standIn(ctx, server, tenants); err != nil {
+				return err
+			}
 		case domain.Is(err, domain.CodeNotFound):
 			for _, o := range of {
 				told(o, apply.Outcome{Err: domain.Errorf(domain.CodeNotFound, "there is no tenant %q", tenant)})
@@ -145,6 +199,31 @@ func (d *Declaration) group(ctx context.Context, server *web.Server, tenants Ten
 		told(o, outcomes[i])
 	}
 	return nil
+}
+
+// standIn is an empty tenant in which the documents of a tenant are judged that could not be made.
+func standIn(ctx context.Context, server *web.Server, tenants Tenants) (domain.Tenant, error) {
+	for n := 1; ; n++ {
+		name := fmt.Sprintf("trial-%d", n)
+		if _, err := tenants.FindTenantByName(ctx, name); !domain.Is(err, domain.CodeNotFound) {
+			if err != nil {
+				return domain.Tenant{}, fmt.Errorf("find tenant: %w", err)
+			}
+			continue
+		}
+		raw, err := json.Marshal(map[string]any{"kind": "Tenant", "name": name, "spec": map[string]any{}})
+		if err != nil {
+			return domain.Tenant{}, err
+		}
+		made, err := apply.Make(ctx, server, auth.Provisioning(0), []json.RawMessage{raw}, true)
+		if err == nil {
+			err = made[0].Err
+		}
+		if err != nil {
+			return domain.Tenant{}, fmt.Errorf("try the provision file: %w", err)
+		}
+		return tenants.FindTenantByName(ctx, name)
+	}
 }
 
 // Access is what an application needs to take part: a join token for its

@@ -13,6 +13,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/internal/document"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // Bounds of a file, or of a folder. More is made by carillon apply.
@@ -34,8 +35,11 @@ type Declaration struct {
 type one struct {
 	*document.Value
 	file, kind, name string
-	tenant           string // empty: the document belongs to the cluster
-	wrong            bool   // it has a problem already
+	tenant           string   // empty: the document belongs to the cluster
+	wrong            bool     // it has a problem already
+	headless         bool     // its kind or its name is not known
+	told             []string // paths of its problems
+	tenantLine       int      // of the field tenant, which is taken out of the document
 }
 
 // clusterKinds have no tenant, in the order in which they are made.
@@ -79,36 +83,34 @@ func (e *Error) Error() string {
 // the mistakes of documents. getenv is os.LookupEnv.
 func Read(name string, getenv func(string) (string, bool)) (*Declaration, error) {
 	d := &Declaration{name: name, getenv: getenv}
-	fail := func(file string, line int, text string) (*Declaration, error) {
-		return nil, &Error{Problems: []Problem{{File: file, Line: line, Text: text}}}
-	}
 	files, err := document.Files(name)
 	if err != nil {
-		return fail(name, 0, err.Error())
+		return nil, &Error{Problems: []Problem{{File: name, Text: err.Error()}}}
 	}
 	left := int64(maxBytes)
 	for _, file := range files {
 		raw, err := document.ReadFile(file, maxBytes)
-		if err != nil {
-			return fail(file, 0, err.Error())
+		if left -= int64(len(raw)); err == nil && left < 0 {
+			return nil, &Error{Problems: []Problem{{File: name, Text: fmt.Sprintf("the files have more than %d bytes", maxBytes)}}}
 		}
-		if left -= int64(len(raw)); left < 0 {
-			return fail(name, 0, fmt.Sprintf("the files have more than %d bytes", maxBytes))
+		var values []*document.Value
+		if err == nil {
+			values, err = document.Objects(raw)
 		}
-		values, err := document.Objects(raw)
-		if err != nil {
-			wrong, is := errors.AsType[*document.Error](err)
-			if !is {
-				return fail(file, 0, err.Error())
-			}
-			return fail(file, wrong.Line, wrong.Text)
+		if wrong, is := errors.AsType[*document.Error](err); is {
+			d.problems = append(d.problems, Problem{File: file, Line: wrong.Line, Text: wrong.Text})
+		} else if err != nil {
+			d.problems = append(d.problems, Problem{File: file, Text: err.Error()})
 		}
 		for _, v := range values {
 			d.documents = append(d.documents, &one{Value: v, file: file})
 		}
 	}
+	if err := d.err(); err != nil { // the other files may need documents of this one
+		return nil, err
+	}
 	if len(d.documents) == 0 {
-		return fail(name, 1, "the file declares nothing")
+		return nil, &Error{Problems: []Problem{{File: name, Line: 1, Text: "the file declares nothing"}}}
 	}
 	d.heads()
 	return d, nil
@@ -116,28 +118,40 @@ func Read(name string, getenv func(string) (string, bool)) (*Declaration, error)
 
 // fail notes a mistake at a path of a document.
 func (d *Declaration) fail(o *one, path, format string, args ...any) {
-	o.wrong = true
+	o.wrong, o.told = true, append(o.told, path)
 	where := strings.Trim(strings.TrimSpace(o.kind+" "+o.name)+": "+path, ": ")
-	d.problems = append(d.problems, Problem{File: o.file, Line: cmp.Or(o.LineOf(path), o.Line), Where: where, Text: fmt.Sprintf(format, args...)})
+	line := cmp.Or(o.LineOf(path), o.Line)
+	if path == "tenant" {
+		line = cmp.Or(o.tenantLine, line)
+	}
+	d.problems = append(d.problems, Problem{File: o.file, Line: line, Where: where, Text: fmt.Sprintf(format, args...)})
 }
 
 // heads reads the parts that all documents have.
 func (d *Declaration) heads() {
 	declared, users := map[string]bool{auth.FirstTenant: true}, 0
 	for i, o := range d.documents {
-		for at, to := range map[string]*string{"kind": &o.kind, "name": &o.name, "tenant": &o.tenant} {
-			switch v := o.Field(at); {
+		for _, head := range []struct {
+			at string
+			to *string
+		}{{"kind", &o.kind}, {"name", &o.name}, {"tenant", &o.tenant}} {
+			switch v := o.Field(head.at); {
 			case v == nil || v.Kind == document.Null:
 			case !v.IsScalar():
-				d.fail(o, at, "must be a text")
+				o.headless = true
+				d.fail(o, head.at, "must be a text")
 			default:
-				*to = v.Text
+				*head.to = v.Text
 			}
 		}
+		o.tenantLine = o.LineOf("tenant")
 		o.Members = slices.DeleteFunc(o.Members, func(m document.Member) bool { return m.Name == "tenant" })
+		unread := o.headless
+		o.headless = unread || o.kind == ""
 		switch {
 		case o.kind == "" && (o.Field("tenants") != nil || o.Field("administrator") != nil || o.Field("users") != nil):
 			d.fail(o, "", "lists such as tenants and users are the form of an earlier version: write a document for each, such as kind: Tenant and name: shop (docs/guide/provision.md)")
+		case o.kind == "" && unread:
 		case o.kind == "":
 			d.fail(o, "kind", "is missing: a document has kind, name and spec")
 		case slices.Contains(clusterKinds, o.kind) && o.tenant != "":
@@ -158,11 +172,48 @@ func (d *Declaration) heads() {
 		}
 		d.elsewhere(o)
 	}
+	names := slices.Sorted(maps.Keys(declared))
 	for _, o := range d.documents {
 		if o.tenant != "" && !declared[o.tenant] {
-			d.fail(o, "tenant", "there is no tenant %q in the file: add its document, kind: Tenant", o.tenant)
+			d.fail(o, "tenant", "there is no tenant %q in the file: add its document, kind: Tenant%s", o.tenant, hint(o.tenant, names))
+		}
+		if o.kind == "User" && o.Field("spec") != nil {
+			d.places(o)
 		}
 	}
+}
+
+// places refuses executors of a User's memberships that are not in the file. Accounts are made
+// before executors, so that their kind cannot look for them.
+func (d *Declaration) places(o *one) {
+	all := o.Field("spec").Field("memberships")
+	if all == nil {
+		return
+	}
+	for i, m := range all.Items {
+		tenant, executors := m.Field("tenant"), m.Field("executors")
+		if tenant == nil || executors == nil {
+			continue
+		}
+		for j, e := range executors.Items {
+			var names []string
+			for _, other := range d.documents {
+				if other.kind == "Executor" && other.tenant == tenant.Text {
+					names = append(names, other.name)
+				}
+			}
+			if e.Kind == document.Text && !strings.Contains(e.Text, "${{") && !slices.Contains(names, e.Text) {
+				d.fail(o, fmt.Sprintf("spec.memberships[%d].executors[%d]", i, j), "there is no executor %q of the tenant %s in the file: add its document, kind: Executor%s", e.Text, tenant.Text, hint(e.Text, names))
+			}
+		}
+	}
+}
+
+func hint(name string, names []string) string {
+	if text := spelling.Hint(name, names); text != "" {
+		return "; " + text
+	}
+	return ""
 }
 
 // place is a text that only says where a value is.
@@ -188,26 +239,49 @@ func (d *Declaration) elsewhere(o *one) {
 	}
 }
 
-// fill puts values into the documents. literal are the paths of a kind whose texts stay.
+// fill puts values into the documents. literal are the paths of a kind whose texts stay. A secret
+// without its value gets a random one, so that the trial can judge the rest of its document.
 func (d *Declaration) fill(literal func(kind string) []string) {
 	seen := map[string]*one{}
 	for _, o := range d.documents {
-		if o.wrong {
+		if o.headless {
 			continue
 		}
-		places := document.Places{Getenv: d.getenv, Dir: filepath.Dir(o.file)}
-		for _, m := range places.Fill(o.Value, literal(o.kind)) {
-			d.fail(o, m.Path, "%s", m.Err)
+		places := document.Places{Getenv: d.getenv, Dir: filepath.Dir(o.file), Advice: "a provision file takes ${{ env:VARIABLE }} and ${{ file:PATH }}"}
+		misplaced, _ := places.Fill(o.Value, literal(o.kind))
+		for _, m := range misplaced {
+			if !slices.Contains(o.told, m.Path) {
+				d.fail(o, m.Path, "%s", m.Err)
+			}
 		}
 		secrets := o.Field("secrets")
-		if secrets == nil || o.wrong || o.kind != "JoinToken" && o.kind != "ApiKey" {
+		if secrets != nil {
+			o.invent(secrets)
+		}
+		if secrets == nil || o.kind != "JoinToken" && o.kind != "ApiKey" {
 			continue
 		}
 		for _, m := range secrets.Members {
+			if slices.Contains(o.told, "secrets."+m.Name) {
+				continue
+			}
 			if other := seen[m.Value.Text]; other != nil {
 				d.fail(o, "secrets."+m.Name, "it is the same as that of %s %s: each token and key has its own", other.kind, other.name)
 			}
 			seen[m.Value.Text] = o
+		}
+	}
+}
+
+// invent gives random values to the secrets that have a problem.
+func (o *one) invent(secrets *document.Value) {
+	kind := map[string]string{"JoinToken": "join-token", "ApiKey": "api-key"}[o.kind]
+	for i, m := range secrets.Members {
+		if !slices.Contains(o.told, "secrets."+m.Name) {
+			continue
+		}
+		if text, err := auth.NewSecret(cmp.Or(kind, "password")); err == nil {
+			secrets.Members[i].Value = &document.Value{Kind: document.Text, Text: text, Line: m.Value.Line}
 		}
 	}
 }

@@ -151,7 +151,7 @@ func Read[S any](row *Row) (Document[S], error) {
 func (t typed[S]) check(ctx context.Context, d *draft) error {
 	typedDraft := &Draft[S]{Tenant: d.tenant, Name: d.name, Secrets: d.secrets}
 	if err := json.Unmarshal(d.spec, &typedDraft.Spec); err != nil {
-		return domain.Invalid("body.spec", "has another form: %s", err)
+		return domain.Misfit("body.spec", err)
 	}
 	if d.old != nil {
 		old, err := Read[S](d.old)

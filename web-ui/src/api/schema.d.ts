@@ -2381,7 +2381,7 @@ export interface paths {
         };
         /**
          * List the kinds of documents
-         * @description Those that the caller may read, in the order in which an apply writes them.
+         * @description Those that the caller may read, in the order in which an apply writes them. With all: those of which there is a schema, such as the kinds that stand in provision files only.
          */
         get: operations["list-kinds"];
         put?: never;
@@ -8181,11 +8181,15 @@ export interface components {
              * @description Number of documents of the set that the request does not hold, and that stay
              */
             left: number;
+            /** @description No document belongs to the set yet */
+            newSet?: boolean;
             /**
              * Format: int64
              * @description Number of documents that stay as they are
              */
             same: number;
+            /** @description With newSet: the names of the sets that have documents, at most 100 */
+            sets?: string[];
             /**
              * Format: int64
              * @description Number of documents that change
@@ -13933,11 +13937,11 @@ export interface operations {
                 cluster?: boolean;
                 /** @description Only of this actor */
                 actor?: string;
-                /** @description Only this operation, by its id in this document */
+                /** @description Only this operation, by its id in this document. Refused if nothing is found and there is no such operation */
                 operation?: string;
                 /** @description Only with this outcome */
                 outcome?: "done" | "refused";
-                /** @description Only about objects of this kind */
+                /** @description Only about objects of this kind. Refused if nothing is found and there is no such kind */
                 kind?: string;
                 /** @description Only about the object with this id or name */
                 object?: string;
@@ -27832,7 +27836,10 @@ export interface operations {
     };
     "list-kinds": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Also kinds that the caller may not read, or that stand in provision files only: User, JoinToken and ApiKey */
+                all?: boolean;
+            };
             header?: {
                 /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
                 "If-None-Match"?: string;

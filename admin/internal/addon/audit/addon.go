@@ -40,10 +40,12 @@ func check(v addon.Values) error {
 func build(n addon.Node) (addon.Parts, error) {
 	log := n.Logger.With("component", "audit")
 	table := NewTable(n.DB, n.Secrets)
+	var keeper *keeper
 	table.Forged = func(tenant domain.TenantID, ids []int64) {
+		keeper.forged.Add(float64(len(ids)))
 		log.Error("audit entries forged: no node has written them; run carillon audit verify", "tenant_id", tenant, "count", len(ids), "first_id", ids[0])
 	}
-	keeper := newKeeper(keeperOptions{Table: table, DataDir: n.DataDir, Kept: n.Settings.Duration(retention), Leads: n.Leads, Metrics: n.Metrics, Logger: log})
+	keeper = newKeeper(keeperOptions{Table: table, DataDir: n.DataDir, Kept: n.Settings.Duration(retention), Leads: n.Leads, Metrics: n.Metrics, Logger: log})
 	refusals := newRefusals(n.Metrics, log, table.Record)
 	return addon.Parts{
 		Audited: true,

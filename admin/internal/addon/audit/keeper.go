@@ -43,7 +43,7 @@ type keeperOptions struct {
 type keeper struct {
 	keeperOptions // fixed after construction
 	chained       prometheus.Gauge
-	back          prometheus.Counter
+	back, forged  prometheus.Counter
 
 	// owned by the goroutine of Run
 	heads  map[domain.TenantID]Head // of the file; nil: not read since this node leads
@@ -62,8 +62,11 @@ func newKeeper(o keeperOptions) *keeper {
 		back: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "carillon_audit_rollbacks_total", Help: "Chains of audit entries that were found to end before the head that this node has kept.",
 		}),
+		forged: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "carillon_audit_forged_total", Help: "Audit entries that were found to be forged: no node has written them.",
+		}),
 	}
-	o.Metrics.MustRegister(k.chained, k.back)
+	o.Metrics.MustRegister(k.chained, k.back, k.forged)
 	return k
 }
 

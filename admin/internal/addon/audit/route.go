@@ -3,6 +3,8 @@ package audit
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
@@ -79,9 +81,9 @@ type listInput struct {
 	web.PageParams
 	Scope
 	Actor     string    `query:"actor" maxLength:"190" doc:"Only of this actor"`
-	Operation string    `query:"operation" maxLength:"190" doc:"Only this operation, by its id in this document"`
+	Operation string    `query:"operation" maxLength:"190" doc:"Only this operation, by its id in this document. Refused if nothing is found and there is no such operation"`
 	Outcome   string    `query:"outcome" enum:"done,refused" doc:"Only with this outcome"`
-	Kind      string    `query:"kind" maxLength:"190" doc:"Only about objects of this kind"`
+	Kind      string    `query:"kind" maxLength:"190" doc:"Only about objects of this kind. Refused if nothing is found and there is no such kind"`
 	Object    string    `query:"object" maxLength:"190" doc:"Only about the object with this id or name"`
 	From      time.Time `query:"from" doc:"Only since this instant"`
 	To        time.Time `query:"to" doc:"Only before this instant"`
@@ -94,11 +96,21 @@ type verifyInput struct {
 	HeadHash string `query:"headHash" maxLength:"64" doc:"Its hash"`
 }
 
-type routes struct{ table Table }
+type routes struct {
+	table Table
+	// names are web.Server.AuditNames.
+	names func() (operations, kinds []string)
+}
+
+// others are operations and kinds of entries that no request has made.
+var (
+	otherOperations = []string{"declare-jobs", "delete-documents", "first-start", "provision"}
+	otherKinds      = []string{"document set", "run"}
+)
 
 // Routes adds the operations.
 func Routes(s *web.Server, table Table) {
-	a := &routes{table}
+	a := &routes{table, s.AuditNames}
 	web.Register(s, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/audit", ID: "list-audit-entries", Tag: "access", Large: true, Summary: "Who has changed what",
 		Description: "The newest first. Each change through the API has an entry of the same transaction, apart from timers and calls. Refusals and failed sign-ins have entries, too, within bounds of their rate.",
@@ -121,7 +133,26 @@ func (a *routes) list(ctx context.Context, id auth.Identity, in *listInput) (*we
 	rows, more, err := a.table.List(ctx, Filter{
 		Tenant: tenant, Actor: in.Actor, Operation: in.Operation, Outcome: in.Outcome, Kind: in.Kind, Object: in.Object, From: in.From, To: in.To, Below: at.ID, Limit: in.Limit,
 	})
+	if err == nil && len(rows) == 0 && in.Cursor == "" {
+		err = a.unknown(in)
+	}
 	return web.StoredPage(rows, more, err, entryOf, func(last *domain.ChainedEntry) web.Cursor { return web.Cursor{List: "audit", ID: last.ID} })
+}
+
+// unknown is the mistake of a filter that finds nothing because there is no such kind or operation.
+// Those of earlier versions are found while they have entries.
+func (a *routes) unknown(in *listInput) error {
+	operations, kinds := a.names()
+	operations, kinds = append(operations, otherOperations...), append(kinds, otherKinds...)
+	slices.Sort(kinds)
+	var r web.Reader
+	if in.Kind != "" && !slices.Contains(kinds, in.Kind) {
+		r.NoneOf("query.kind", in.Kind, slices.Compact(kinds))
+	}
+	if in.Operation != "" && !slices.Contains(operations, in.Operation) {
+		r.Unknown("query.operation", in.Operation, operations, "%q is no operation: use the id of one in the API's document, such as delete-job, or one of %s", in.Operation, strings.Join(otherOperations, ", "))
+	}
+	return r.Err()
 }
 
 func entryOf(e *domain.ChainedEntry) AuditEntry {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // Table is the audit log in a database, with its chains.
@@ -358,7 +359,7 @@ func aside(ctx context.Context, q db.Querier, c *chain, w *walk, limit int) erro
 	err := db.Query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&odd) },
 		"SELECT COUNT(*) FROM audit_log WHERE tenant_id = ? AND seq NOT IN (?, 0) AND seq <= ?", int64(c.tenant), asideSeq, c.base.Seq)
 	if err == nil && odd > 0 {
-		w.fault(FaultEdited, 0, 0, "%d entries have a number before the beginning of the chain", odd)
+		w.fault(FaultEdited, 0, 0, "%s a number before the beginning of the chain", spelling.Count(odd, "entry has", "entries have"))
 	}
 	return err
 }

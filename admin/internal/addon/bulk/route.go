@@ -10,6 +10,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // Deps of Routes. All are needed.
@@ -99,9 +100,9 @@ func (r *routes) create(ctx context.Context, id auth.Identity, in *bulkInput) (*
 	case n > MaxItems:
 		return nil, domain.Invalid("body.filter", "more than %d items match, which is the most; narrow the filter", MaxItems)
 	case !in.Body.AnyCount && in.Body.Expected == nil:
-		return nil, domain.Invalid("body.expected", "is needed: %d items match now; give that number, or anyCount", n)
+		return nil, domain.Invalid("body.expected", "is needed: %s now; give that number, or anyCount", spelling.Count(n, "item matches", "items match"))
 	case !in.Body.AnyCount && *in.Body.Expected != n:
-		p := web.NewProblem(ctx, http.StatusConflict, domain.CodeCountMismatch, fmt.Sprintf("%d items match now, not %d: nothing was done", n, *in.Body.Expected))
+		p := web.NewProblem(ctx, http.StatusConflict, domain.CodeCountMismatch, fmt.Sprintf("%s now, not %d: nothing was done", spelling.Count(n, "item matches", "items match"), *in.Body.Expected))
 		p.Count = &n
 		return nil, p
 	}

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -59,7 +60,7 @@ func (l *local[S, T]) Plan(ctx context.Context, id auth.Identity, docs []resourc
 func (l *local[S, T]) plan(ctx context.Context, id auth.Identity, doc *resource.Write) (resource.Step, error) {
 	var spec S
 	if err := json.Unmarshal(doc.Spec, &spec); err != nil {
-		return resource.Step{}, domain.Invalid("body.spec", "has another form: %s", err)
+		return resource.Step{}, domain.Misfit("body.spec", err)
 	}
 	secret, err := l.secret(doc)
 	if err != nil {
@@ -169,13 +170,14 @@ func instantOf(at *time.Time) time.Time {
 }
 
 func (a *api) readJoinToken(ctx context.Context, id auth.Identity, name string, spec *JoinTokenSettings, secret string) (domain.JoinToken, error) {
-	in, err := imported(auth.ImportJoinToken, secret, "token", "join-token")
-	if err != nil {
-		return domain.JoinToken{}, err
-	}
+	var r web.Reader
+	in, wrong := imported(auth.ImportJoinToken, secret, "token", "join-token")
 	e, err := a.deps.Store.FindExecutorByName(ctx, id.Tenant, spec.Executor)
 	if domain.Is(err, domain.CodeNotFound) {
 		err = domain.Invalid("body.spec.executor", "there is no executor %q: add its document, kind: Executor", spec.Executor)
+	}
+	if err = errors.Join(r.Add(wrong), r.Add(err)); err == nil {
+		err = r.Err()
 	}
 	return domain.JoinToken{
 		ID: a.deps.NewID(), TenantID: id.Tenant, Executor: e.ID, Name: name, Prefix: in.Prefix, Hash: in.Hash, CreatedBy: id.Actor(), CreatedAt: a.deps.Now(),
@@ -198,13 +200,13 @@ func (a *api) findJoinToken(ctx context.Context, _ auth.Identity, t domain.JoinT
 	return true, left, nil
 }
 
-func (a *api) readAPIKey(_ context.Context, id auth.Identity, name string, spec *APIKeySettings, secret string) (domain.APIKey, error) {
+func (a *api) readAPIKey(ctx context.Context, id auth.Identity, name string, spec *APIKeySettings, secret string) (domain.APIKey, error) {
 	var r web.Reader
 	role, scope := keyRights(&r, "body.spec.", spec.Role, spec.Executors, spec.CallHandlers)
-	if err := r.Err(); err != nil {
-		return domain.APIKey{}, err
-	}
 	in, err := imported(auth.ImportAPIKey, secret, "key", "api-key")
+	if err = errors.Join(r.Add(err), r.Add(a.exist(ctx, id.Tenant, "body.spec.", scope, nil))); err == nil {
+		err = r.Err()
+	}
 	return domain.APIKey{
 		ID: a.deps.NewID(), TenantID: id.Tenant, Name: name, Prefix: in.Prefix, Hash: in.Hash, Role: role, Scope: scope, CreatedBy: id.Actor(), CreatedAt: a.deps.Now(),
 		ExpiresAt: instantOf(spec.ExpiresAt),

@@ -24,9 +24,14 @@ type input struct{ Body DocumentBatch }
 
 type output struct{ Body Plan }
 
+type kindsInput struct {
+	All bool `query:"all" doc:"Also kinds that the caller may not read, or that stand in provision files only: User, JoinToken and ApiKey"`
+}
+
 // Sets keeps which documents belong to which set (store.DocumentSets).
 type Sets interface {
 	ListDocumentSet(ctx context.Context, tenant domain.TenantID, set string) ([]resource.SetMember, error)
+	ListDocumentSetNames(ctx context.Context, tenant domain.TenantID) ([]string, error)
 	SaveDocumentSet(ctx context.Context, tenant domain.TenantID, set string, join, leave []resource.SetMember) error
 }
 
@@ -48,9 +53,9 @@ func Register(s *web.Server, sets Sets) {
 	}, a.apply)
 	web.Register(s, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/kinds", ID: "list-kinds", Tag: "documents",
-		Summary: "List the kinds of documents", Description: "Those that the caller may read, in the order in which an apply writes them.",
-	}, func(_ context.Context, id auth.Identity, _ *struct{}) (*web.PageOutput[DocumentKind], error) {
-		kinds := slices.DeleteFunc(slices.Clone(s.Kinds().List()), func(k web.DocumentKind) bool { return !k.MayRead(id) })
+		Summary: "List the kinds of documents", Description: "Those that the caller may read, in the order in which an apply writes them. With all: those of which there is a schema, such as the kinds that stand in provision files only.",
+	}, func(_ context.Context, id auth.Identity, in *kindsInput) (*web.PageOutput[DocumentKind], error) {
+		kinds := slices.DeleteFunc(slices.Clone(s.Kinds().List()), func(k web.DocumentKind) bool { return !in.All && !k.MayRead(id) })
 		return web.OnePage(domain.Collect(kinds, func(k *web.DocumentKind) DocumentKind {
 			return DocumentKind{k.Name, k.Lists, resource.APIVersion, k.Brief, web.EmptyIfNil(k.Literal)}
 		})), nil

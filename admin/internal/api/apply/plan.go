@@ -32,6 +32,8 @@ type Plan struct {
 	Same   int        `json:"same" doc:"Number of documents that stay as they are"`
 	Join   int        `json:"join" doc:"Number of documents that were not in the set"`
 	Left   int        `json:"left" doc:"Number of documents of the set that the request does not hold, and that stay"`
+	NewSet bool       `json:"newSet,omitempty" doc:"No document belongs to the set yet"`
+	Sets   []string   `json:"sets,omitempty" doc:"With newSet: the names of the sets that have documents, at most 100"`
 	Failed int        `json:"failed" doc:"Number of documents that an apply could not write. If a plan has one, an apply writes nothing"`
 }
 
@@ -80,7 +82,7 @@ type DocumentKind struct {
 
 // answer is the request's plan, and after an apply its outcome.
 func (r *request) answer() Plan {
-	out := Plan{ID: r.plan, Items: []PlanItem{}, Join: len(r.join()), Left: r.left}
+	out := Plan{ID: r.plan, Items: []PlanItem{}, Join: len(r.join()), Left: r.left, NewSet: r.newSet, Sets: r.sets}
 	for _, e := range append(r.entries[:len(r.entries):len(r.entries)], r.deletes...) {
 		item := itemOf(e)
 		switch {

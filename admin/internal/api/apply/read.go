@@ -25,7 +25,10 @@ type request struct {
 	members map[resource.SetMember]bool
 	leave   []resource.SetMember
 	left    int
-	plan    string
+	// newSet: no document belongs to the set yet. sets are the names of the others then.
+	newSet bool
+	sets   []string
+	plan   string
 	// tried: an apply has written documents, or could not.
 	tried bool
 }
@@ -109,11 +112,40 @@ func (r *request) coming() resource.Coming {
 	return out
 }
 
+// readHead reads the head of a document. The schema of its kind judges the other fields.
+func readHead(raw json.RawMessage) (h head, err error) {
+	var r web.Reader
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil || fields == nil {
+		return h, domain.Invalid("body", "is no document: a document is an object with kind, name and spec")
+	}
+	for _, f := range []struct {
+		name string
+		into any
+		must string
+	}{
+		{"apiVersion", &h.APIVersion, "a text such as " + resource.APIVersion}, {"kind", &h.Kind, "a text such as Job"}, {"name", &h.Name, "a text"},
+		{"labels", &h.Labels, "an object with texts, such as {team: pay}"}, {"spec", &h.Spec, "an object"}, {"secrets", &h.Secrets, "an object with texts"},
+	} {
+		if fields[f.name] != nil && json.Unmarshal(fields[f.name], f.into) != nil {
+			found := string(fields[f.name])
+			if f.name == "secrets" || len(found) > maxFound {
+				found = "what is written"
+			}
+			r.Fail("body."+f.name, nil, "must be %s, not %s", f.must, found)
+		}
+	}
+	return h, r.Err()
+}
+
+// maxFound bounds the value that a message repeats, in bytes.
+const maxFound = 60
+
 // open reads the fields that all kinds have, and checks the document with the schema of its kind.
 func (e *entry) open(ctx context.Context, s *web.Server, id auth.Identity, kinds []web.DocumentKind, whole bool) error {
-	var h head
-	if err := json.Unmarshal(e.raw, &h); err != nil {
-		return domain.Invalid("body", "is no document: %s", err)
+	h, misread := readHead(e.raw)
+	if h.Kind == "" && misread != nil {
+		return misread
 	}
 	if h.APIVersion != "" && h.APIVersion != resource.APIVersion {
 		return domain.Invalid("body.apiVersion", "%q is unknown: use %s", h.APIVersion, resource.APIVersion)
@@ -140,12 +172,14 @@ func (e *entry) open(ctx context.Context, s *web.Server, id auth.Identity, kinds
 	}
 	e.write = resource.Write{Name: strings.TrimSpace(h.Name), Labels: h.Labels, Spec: h.Spec, Secrets: h.Secrets}
 	if !whole {
-		return nil
+		return misread
 	}
 	err := s.Kinds().Check(ctx, e.kind, e.raw)
 	if web.OnlyUnknown(err) {
-		e.unknown = err
-		return nil
+		e.unknown, err = err, nil
+	}
+	if err == nil {
+		err = misread
 	}
 	return err
 }

@@ -3,7 +3,9 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -22,5 +24,6 @@ func (a *api) schema(_ context.Context, _ auth.Identity, in *kindInput) (*schema
 			return &schemaOutput{raw}, err
 		}
 	}
-	return nil, domain.Errorf(domain.CodeNotFound, "there is no kind %q", in.Kind)
+	names := domain.Collect(a.server.Kinds().List(), func(k *web.DocumentKind) string { return k.Name })
+	return nil, domain.Errorf(domain.CodeNotFound, "there is no kind %q: use %s", in.Kind, strings.Join(names, ", "))
 }

@@ -54,6 +54,12 @@ func (a *api) readSet(ctx context.Context, id auth.Identity, r *request, kinds [
 	if err != nil {
 		return err
 	}
+	if len(members) == 0 {
+		if r.sets, err = a.sets.ListDocumentSetNames(ctx, id.Tenant); err != nil {
+			return err
+		}
+		r.newSet = true
+	}
 	held := map[resource.SetMember]bool{}
 	for _, e := range r.entries {
 		if e.err == nil && e.step.ID != 0 {

@@ -93,7 +93,7 @@ func (k *Kept[S]) Plan(ctx context.Context, id auth.Identity, docs []resource.Wr
 func (k *Kept[S]) plan(ctx context.Context, id auth.Identity, doc *resource.Write, old *resource.Document[S], coming resource.Coming) (resource.Step, error) {
 	draft := resource.Draft[S]{Tenant: id.Tenant, Name: doc.Name, Old: old}
 	if err := json.Unmarshal(doc.Spec, &draft.Spec); err != nil {
-		return resource.Step{}, domain.Invalid("body.spec", "has another form: %s", err)
+		return resource.Step{}, domain.Misfit("body.spec", err)
 	}
 	if len(doc.Labels) > 0 {
 		return resource.Step{}, domain.Invalid("body.labels", "%s has no labels", k.Kind.A())

@@ -238,7 +238,7 @@ const maxUsers, shownUsers = 1000, 20
 // read takes a body that the schema has passed.
 func read(body json.RawMessage) (w written, err error) {
 	if err := json.Unmarshal(body, &w); err != nil {
-		return w, domain.Invalid("body", "is no document: %s", err)
+		return w, domain.Misfit("body", err)
 	}
 	return w, nil
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -17,6 +18,7 @@ import (
 type audit struct {
 	record    func(context.Context, domain.AuditEntry) // nil: nothing is recorded
 	unaudited map[string]string                        // why operations are not recorded, by id
+	kinds     map[string]string                        // of the objects of operations, by id; empty: it changes none
 	log       *slog.Logger
 }
 
@@ -40,6 +42,24 @@ func (s *Server) Records(ctx context.Context, id auth.Identity, operation string
 
 // writes reports whether an operation is recorded.
 func (op Operation) writes() bool { return op.Method != http.MethodGet && op.Unaudited == "" }
+
+// AuditNames are the operations that entries of requests can have, and the kinds of objects that
+// requests change. They are known when all operations and kinds of documents are registered.
+func (s *Server) AuditNames() (operations, kinds []string) {
+	for operation, kind := range s.audit.kinds {
+		if operations = append(operations, operation); kind != "" {
+			kinds = append(kinds, kind)
+		}
+	}
+	for _, k := range s.Kinds().List() {
+		if !k.Local {
+			kinds = append(kinds, k.ID())
+		}
+	}
+	slices.Sort(operations)
+	slices.Sort(kinds)
+	return operations, slices.Compact(kinds)
+}
 
 // Unaudited are the operations that write and leave no audit entry, with the reasons.
 func (s *Server) Unaudited() map[string]string { return s.audit.unaudited }

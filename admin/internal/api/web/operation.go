@@ -61,6 +61,10 @@ type Handler[I, O any] func(ctx context.Context, id auth.Identity, in *I) (*O, e
 func Register[I, O any](s *Server, p Policy, op Operation, h Handler[I, O]) {
 	s.notePolicy(p, op.Method, op.Path)
 	s.noteBounds(op)
+	s.audit.kinds[op.ID] = ""
+	if kind := op.auditKind(); op.writes() && !strings.HasPrefix(kind, "{") {
+		s.audit.kinds[op.ID] = kind
+	}
 	if op.Unaudited != "" {
 		s.audit.unaudited[op.ID] = op.Unaudited
 	}

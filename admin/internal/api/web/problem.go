@@ -279,7 +279,7 @@ func foreignProblem(ctx context.Context, status int, msg string, errs []error) *
 	p := NewProblem(ctx, status, domain.CodeInvalid, msg)
 	for _, d := range details {
 		d = misfitOf("body", d)
-		p.Errors = append(p.Errors, ProblemItem{Location: d.Location, Message: d.Message, Value: shownValue(d.Location, d.Value), Hint: hintOf(d)})
+		p.Errors = append(p.Errors, ProblemItem{Location: d.Location, Message: insteadOf(d.Message, d.Location, d.Value), Value: shownValue(d.Location, d.Value), Hint: hintOf(d)})
 	}
 	if len(p.Errors) > 0 {
 		p.Detail = p.Errors[0].Location + ": " + p.Errors[0].Message

@@ -85,7 +85,7 @@ func ServerTimeouts(s *http.Server) {
 // New makes one without any route.
 func New(options Options) *Server {
 	s := &Server{
-		options: options, log: options.Logger, policies: map[string]Policy{}, bounds: map[string]string{}, via: map[string]string{}, audit: audit{unaudited: map[string]string{}, log: options.Logger},
+		options: options, log: options.Logger, policies: map[string]Policy{}, bounds: map[string]string{}, via: map[string]string{}, audit: audit{unaudited: map[string]string{}, kinds: map[string]string{}, log: options.Logger},
 		requests: newRequestMetrics(options.Metrics), waits: newWaits(options.Waits), rates: newRates(options.CallsPerSecond),
 		budgets: newBudgets(), bodies: map[string]*huma.Schema{},
 		origins: http.NewCrossOriginProtection(),

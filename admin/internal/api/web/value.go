@@ -94,6 +94,9 @@ func (r *Reader) Duration(location, text string, fallback time.Duration) time.Du
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		r.Fail(location, text, "is not a duration such as 30s, 5m or 1h30m")
+		if days, err := strconv.Atoi(strings.TrimSuffix(text, "d")); err == nil && strings.HasSuffix(text, "d") {
+			r.Fields[len(r.Fields)-1].Hint = fmt.Sprintf("write %dh", 24*days)
+		}
 		return fallback
 	}
 	rounded := d.Round(time.Millisecond)
@@ -153,6 +156,9 @@ func (r *Reader) Future(location string, text *string, now time.Time) time.Time 
 	return t
 }
 
+// selectors is the grammar of selectors, as a hint.
+const selectors = "terms are team=pay, tier in (gold, silver), env!=test, env notin (a, b), gpu and !spot, with commas between them"
+
 // Selector reads a selector of labels.
 func (r *Reader) Selector(location, text string) domain.Selector {
 	s, err := domain.ParseSelector(text)
@@ -161,6 +167,7 @@ func (r *Reader) Selector(location, text string) domain.Selector {
 	}
 	if err != nil {
 		r.Fail(location, text, "%s", err.Error())
+		r.Fields[len(r.Fields)-1].Hint = selectors
 	}
 	return s
 }
@@ -248,5 +255,6 @@ func EmptyMapIfNil(m map[string]string) map[string]string {
 func (r *Reader) Filter(location, text string) {
 	if _, err := domain.ParseFilter(text); err != nil {
 		r.Fail(location, text, "%s", err.Error())
+		r.Fields[len(r.Fields)-1].Hint = selectors
 	}
 }

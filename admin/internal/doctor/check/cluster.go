@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
+	"github.com/carillon-sched/carillon/internal/spelling"
 	"github.com/carillon-sched/carillon/schedule"
 )
 
@@ -162,5 +163,5 @@ func (e *examination) lookAtSecrets(ctx context.Context) []doctor.Result {
 		return []doctor.Result{doctor.Fail("sealed_unreadable", "Somebody has changed these rows, or put them back from elsewhere: enter the secrets again.",
 			"the key is the cluster's, and %s do not open", strings.Join(broken, ", "))}
 	}
-	return []doctor.Result{doctor.Passed("the sealing key is the cluster's; %d sealed values opened", opened)}
+	return []doctor.Result{doctor.Passed("the sealing key is the cluster's; it opened %s", spelling.Count(opened, "sealed value", ""))}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // databaseChecks are those that ask the database, and those of what is kept
@@ -240,7 +241,7 @@ func judgeSchema(schema gormstore.Schema) doctor.Result {
 			"the tables are those of a newer version: %d, this one knows %d", schema.Applied, schema.Known)
 	case schema.Pending > 0:
 		return doctor.Warn("migrations_pending", "See them with carillon migrate --dry-run; the next start, or carillon migrate, makes them.",
-			"%d migrations are to be made, from %d to %d; what the tables hold is not looked at before", schema.Pending, schema.Applied, schema.Known)
+			"%s to be made, from %d to %d; what the tables hold is not looked at before", spelling.Count(schema.Pending, "migration is", "migrations are"), schema.Applied, schema.Known)
 	}
 	return doctor.Passed("up to date, version %d", schema.Applied)
 }

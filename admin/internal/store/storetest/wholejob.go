@@ -76,6 +76,12 @@ func testDocumentSets(t *testing.T, f *fixture) {
 	got, err := f.s.ListDocumentSet(f.ctx, f.tenant+1, "shop")
 	f.ok(err)
 	require.Empty(t, got)
+	names, err := f.s.ListDocumentSetNames(f.ctx, f.tenant)
+	f.ok(err)
+	require.Equal(t, []string{"other", "shop"}, names)
+	names, err = f.s.ListDocumentSetNames(f.ctx, f.tenant+1)
+	f.ok(err)
+	require.Empty(t, names)
 }
 
 // testChangeJobs: many jobs are changed in few transactions. One that is refused does not undo

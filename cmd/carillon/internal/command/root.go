@@ -26,7 +26,7 @@ func NewRoot(version string) *cobra.Command {
 		"  carillon demo\n  carillon job list")
 	root.Version = version
 	root.SetVersionTemplate("carillon {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usagef("%w", err) })
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetUsageTemplate(usageTemplate)
 	root.SetHelpTemplate(helpTemplate)
 	return root

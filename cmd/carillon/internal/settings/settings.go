@@ -218,7 +218,7 @@ func set(f *pflag.Flag, value *document.Value) error {
 func setText(f *pflag.Flag, text string) error {
 	list, isList := f.Value.(pflag.SliceValue)
 	if !isList {
-		return told(f.Value.Set(text), text)
+		return Told(f.Value.Set(text), text)
 	}
 	texts := strings.Split(text, ",")
 	for i := range texts {
@@ -227,8 +227,8 @@ func setText(f *pflag.Flag, text string) error {
 	return list.Replace(texts)
 }
 
-// told rewrites the error of a parser of numbers or booleans for the user.
-func told(err error, text string) error {
+// Told rewrites the error of a parser of numbers or booleans for the user.
+func Told(err error, text string) error {
 	number, ok := errors.AsType[*strconv.NumError](err)
 	switch {
 	case !ok:

@@ -36,6 +36,14 @@ func (s *DocumentSets) ListDocumentSet(ctx context.Context, tenant domain.Tenant
 	return domain.Collect(rows, func(r *setRow) resource.SetMember { return resource.SetMember{Kind: r.Kind, ID: r.ObjectID} }), err
 }
 
+// ListDocumentSetNames implements store.DocumentSets.
+func (s *DocumentSets) ListDocumentSetNames(ctx context.Context, tenant domain.TenantID) (names []string, err error) {
+	rows, err := db.FindBy[setRow](ctx, s.DB, "list document sets", func(g *gorm.DB) *gorm.DB {
+		return g.Distinct("set_name").Where("tenant_id = ?", int64(tenant)).Order("set_name").Limit(store.MaxSetNames)
+	})
+	return domain.Collect(rows, func(r *setRow) string { return r.SetName }), err
+}
+
 // SaveDocumentSet implements store.DocumentSets.
 func (s *DocumentSets) SaveDocumentSet(ctx context.Context, tenant domain.TenantID, set string, join, leave []resource.SetMember) error {
 	if len(join)+len(leave) == 0 {

@@ -2,7 +2,6 @@ package alerting
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +9,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 func incidentCommand(a *cli.App) *cobra.Command {
@@ -32,10 +32,7 @@ func incidentSubject(i apiclient.Incident) string {
 	case i.JobCount == 1:
 		return i.Jobs[0].Name
 	}
-	if i.JobCount == 2 {
-		return i.Jobs[0].Name + " and one more job"
-	}
-	return fmt.Sprintf("%s and %d more jobs", i.Jobs[0].Name, i.JobCount-1)
+	return i.Jobs[0].Name + " and " + spelling.Count(i.JobCount-1, "more job", "")
 }
 
 func incidentView(now time.Time) output.View[apiclient.Incident] {
@@ -63,13 +60,21 @@ func incidentList(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List incidents, newest first", Args: cobra.NoArgs, Example: "  carillon alert incident list --state open",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
+			if p.ExecutorID != "" {
+				e, err := cli.FindExecutor(cmd.Context(), s, p.ExecutorID)
+				if err != nil {
+					return err
+				}
+				p.ExecutorID = e.ID
+			}
 			list, err := apiclient.List[apiclient.Incident](cmd.Context(), limit, s.ListAlertIncidents, p)
 			return cli.PrintList(a, s, incidentView(a.Now()), list, err, "There are no incidents.")
 		}),
 	}
-	cmd.Flags().StringVar(&p.State, "state", "", "only those that are open, acknowledged or resolved")
-	cmd.Flags().StringVar(&p.ExecutorID, "executor", "", "only those of the executor of this id")
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most")
+	cli.ChoiceFlag(cmd, &p.State, "state", "", []string{"open", "acknowledged", "resolved"}, "only those that are open, acknowledged or resolved")
+	cmd.Flags().StringVar(&p.ExecutorID, "executor", "", "only those of this executor, by name or id")
+	a.CompleteFlag(cmd, "executor", a.CompleteExecutors)
+	cli.LimitFlag(cmd, &limit, 50, "at most this many")
 	return cmd
 }
 
@@ -108,7 +113,7 @@ func incidentEvents(a *cli.App) *cobra.Command {
 			}, list)
 		}),
 	}
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most")
+	cli.LimitFlag(cmd, &limit, 50, "at most this many")
 	return cmd
 }
 
@@ -170,6 +175,6 @@ func deliveryList(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&p.State, "state", "", "only those that are pending, delivered or failed")
 	cmd.Flags().StringVar(&p.IncidentID, "incident", "", "only those of this incident")
 	cmd.Flags().StringVar(&p.JobID, "job", "", "only those about the job of this id")
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most")
+	cli.LimitFlag(cmd, &limit, 50, "at most this many")
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
@@ -70,6 +71,20 @@ func silenceCreate(a *cli.App) *cobra.Command {
 			if lasts <= 0 || in.Reason == "" {
 				return cli.Usagef("say how long, with --for 2h, and why, with --reason")
 			}
+			for i, word := range match.ExecutorIds {
+				e, err := cli.FindExecutor(cmd.Context(), s, word)
+				if err != nil {
+					return err
+				}
+				match.ExecutorIds[i] = e.ID
+			}
+			for i, word := range match.JobIds {
+				j, err := cli.FindJob(cmd.Context(), s, word)
+				if err != nil {
+					return err
+				}
+				match.JobIds[i] = j.Value.ID
+			}
 			in.Duration, in.Match = lasts.String(), &match
 			made, err := s.CreateAlertSilence(cmd.Context(), in)
 			if err != nil {
@@ -80,11 +95,11 @@ func silenceCreate(a *cli.App) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.DurationVar(&lasts, "for", 0, "how long")
+	settings.SpanVar(f, &lasts, "for", 0, "how long")
 	f.StringVar(&in.Reason, "reason", "", "why, for others")
 	f.StringSliceVar(&match.Kinds, "kind", nil, "only these kinds, such as run_failed")
-	f.StringSliceVar(&match.ExecutorIds, "executor", nil, "only executors of these ids")
-	f.StringSliceVar(&match.JobIds, "job", nil, "only jobs of these ids")
+	f.StringSliceVar(&match.ExecutorIds, "executor", nil, "only these executors, by name or id")
+	f.StringSliceVar(&match.JobIds, "job", nil, "only these jobs, by name or id")
 	f.StringVar(&match.Labels, "labels", "", "only jobs whose labels meet this selector, such as team=finance")
 	return cmd
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/document"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // Commands are plan, apply, delete, export and schema.
@@ -83,7 +84,7 @@ kind has. All mistakes are told at once, each with its file, line and document.`
 				if err != nil {
 					return part.named(err)
 				}
-				if err := errors.Join(show(a, s, part, plan), refused(plan.Value)); err != nil {
+				if err := errors.Join(show(a, s, part, with.set, plan), refused(plan.Value)); err != nil {
 					return err
 				}
 				if changes(plan.Value) > 0 {
@@ -116,7 +117,7 @@ func refused(p apiclient.Plan) error {
 	if p.Failed == 0 {
 		return nil
 	}
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("%d of %d documents cannot be written", p.Failed, len(p.Items)))
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("%d of %s cannot be written", p.Failed, spelling.Count(len(p.Items), "document", "")))
 }
 
 func applyCommand(a *cli.App) *cobra.Command {
@@ -162,7 +163,7 @@ are passed over.`,
 			}
 			return list.carry(cmd.Context(), a, s, func(s *cli.Session, part documents) error {
 				return carryOut(cmd.Context(), a, s, part, map[string]any{"documents": part, "delete": true}, func(p apiclient.Plan) string {
-					return fmt.Sprintf("Delete %d documents?", p.Delete)
+					return "Delete " + spelling.Count(p.Delete, "document", "") + "?"
 				}, yes, dry)
 			})
 		}),
@@ -179,11 +180,12 @@ func carryOut(ctx context.Context, a *cli.App, s *cli.Session, from documents, b
 	if err != nil {
 		return from.named(err)
 	}
+	set, _ := body["set"].(string)
 	if changes(plan.Value) == 0 || plan.Value.Failed > 0 || dry {
-		return errors.Join(show(a, s, from, plan), refused(plan.Value))
+		return errors.Join(show(a, s, from, set, plan), refused(plan.Value))
 	}
 	if !yes {
-		tell(a, from, plan.Value)
+		tell(a, from, set, plan.Value)
 		if err := a.Confirm(question(plan.Value)); err != nil {
 			return err
 		}
@@ -193,31 +195,39 @@ func carryOut(ctx context.Context, a *cli.App, s *cli.Session, from documents, b
 	if err != nil {
 		return from.named(err)
 	}
-	if err := show(a, s, from, done); err != nil {
+	done.Value.NewSet = false // it was told before, or is not new any more
+	if err := show(a, s, from, set, done); err != nil {
 		return err
 	}
 	return refused(done.Value)
 }
 
 // show prints a plan: its items as a table, its changes below.
-func show(a *cli.App, s *cli.Session, d documents, plan apiclient.Doc[apiclient.Plan]) error {
+func show(a *cli.App, s *cli.Session, d documents, set string, plan apiclient.Doc[apiclient.Plan]) error {
 	if done, err := cli.PrintMachine(s, plan, nil); done || err != nil {
 		return err
 	}
-	tell(a, d, plan.Value)
+	tell(a, d, set, plan.Value)
 	return nil
 }
 
-func tell(a *cli.App, d documents, plan apiclient.Plan) {
+func tell(a *cli.App, d documents, set string, plan apiclient.Plan) {
 	for i := range plan.Items {
 		tellItem(a, d, &plan.Items[i])
 	}
+	if plan.NewSet {
+		text := "no document belongs to the set yet"
+		if hint := spelling.Hint(set, plan.Sets); hint != "" {
+			text += "; " + hint
+		}
+		a.Say("warning: --set %s: %s", output.Clean(set), output.Clean(text))
+	}
 	a.Say("+%d ~%d -%d =%d", plan.Create, plan.Update, plan.Delete, plan.Same)
 	if plan.Join > 0 {
-		a.Say("%d documents join the set.", plan.Join)
+		a.Say("%s the set.", spelling.Count(plan.Join, "document joins", "documents join"))
 	}
 	if plan.Left > 0 {
-		a.Say("%d documents of the set are in no file and stay. --prune deletes them, at most 1000 at once.", plan.Left)
+		a.Say("%s. --prune deletes what is in no file, at most 1000 documents at once.", spelling.Count(plan.Left, "document of the set is in no file and stays", "documents of the set are in no file and stay"))
 	}
 }
 

@@ -62,7 +62,7 @@ var wholeKinds = []string{"Tenant", "Member", "Cell"}
 // export reads the documents of all kinds, or of those that are named. They name their tenant
 // unless it is empty.
 func export(ctx context.Context, s *cli.Session, only []string, declared, whole bool, tenant string) (out []json.RawMessage, err error) {
-	kinds, err := s.ListKinds(ctx)
+	kinds, err := s.ListKinds(ctx, apiclient.ListKindsParams{})
 	if err != nil {
 		return nil, err
 	}

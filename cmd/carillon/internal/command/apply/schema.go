@@ -2,14 +2,15 @@ package apply
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/document"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 func schemaCommand(a *cli.App) *cobra.Command {
@@ -44,7 +45,7 @@ func schemaOf(ctx context.Context, s *cli.Session, kind string) ([]byte, error) 
 }
 
 func writeSchemas(ctx context.Context, a *cli.App, s *cli.Session, dir string) error {
-	kinds, err := s.ListKinds(ctx)
+	kinds, err := s.ListKinds(ctx, apiclient.ListKindsParams{All: true})
 	if err != nil {
 		return err
 	}
@@ -69,6 +70,6 @@ func writeSchemas(ctx context.Context, a *cli.App, s *cli.Session, dir string) e
 	if err := os.WriteFile(filepath.Join(dir, document.AnyKind), raw, 0o600); err != nil {
 		return err
 	}
-	a.Say("%s", fmt.Sprintf("%d schemas are in %s. A file of documents begins with: # yaml-language-server: $schema=%s", len(names), dir, filepath.Join(dir, document.AnyKind)))
+	a.Say("%s in %s, also those of the kinds that stand in provision files only. A file of documents begins with: # yaml-language-server: $schema=%s", spelling.Count(len(names), "schema is", "schemas are"), dir, filepath.Join(dir, document.AnyKind))
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/login"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // inTenant calls do with a session in another tenant of the user.
@@ -53,7 +54,7 @@ func (d documents) each(ctx context.Context, a *cli.App, s *cli.Session, do func
 	var differences error
 	for _, tenant := range order[1:] {
 		if n := parts[tenant].scripts(); n > 0 && d.makes(tenant) {
-			a.Say("warning: %d documents of the tenant %s are scripts or run one. No document sets what scripts may do, and a new tenant allows none.", n, output.Clean(tenant))
+			a.Say("warning: %s of the tenant %s. No document sets what scripts may do, and a new tenant allows none.", spelling.Count(n, "document with or for scripts is", "documents with or for scripts are"), output.Clean(tenant))
 			a.Say("    If it is new, make it first with carillon tenant create %s, and allow them there, as a platform administrator, with carillon script policy --languages shell", output.Clean(tenant))
 		}
 	}
@@ -72,7 +73,7 @@ func (d documents) each(ctx context.Context, a *cli.App, s *cli.Session, do func
 		p, refused := errors.AsType[*apiclient.Problem](err)
 		switch {
 		case refused && p.Code == apiclient.ProblemCodePermissionDenied && d.makes(tenant):
-			a.Say("%d documents are planned when the tenant is there.", len(part))
+			a.Say("%s planned when the tenant is there.", spelling.Count(len(part), "document is", "documents are"))
 			differences = errDifferences
 		case errors.Is(err, errDifferences):
 			differences = err

@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 var view = output.View[apiclient.AuditEntry]{
@@ -20,11 +21,19 @@ var view = output.View[apiclient.AuditEntry]{
 		{Title: "TIME", Value: func(e apiclient.AuditEntry) string { return output.Stamp(e.At) }},
 		{Title: "ACTOR", Value: func(e apiclient.AuditEntry) string { return e.Actor }},
 		{Title: "OPERATION", Value: func(e apiclient.AuditEntry) string { return e.Operation }},
-		{Title: "OUTCOME", Value: func(e apiclient.AuditEntry) string { return e.Outcome }},
+		{Title: "OUTCOME", Value: outcome},
 		{Title: "KIND", Value: func(e apiclient.AuditEntry) string { return e.Kind }, Drop: 2},
 		{Title: "OBJECT", Value: object},
 		{Title: "ADDRESS", Value: func(e apiclient.AuditEntry) string { return e.Address }, Drop: 1},
 	},
+}
+
+// outcome marks an entry that no node has written.
+func outcome(e apiclient.AuditEntry) string {
+	if e.Seq < 0 {
+		return e.Outcome + ", FORGED"
+	}
+	return e.Outcome
 }
 
 func object(e apiclient.AuditEntry) string {
@@ -83,7 +92,7 @@ func list(a *cli.App) *cobra.Command {
 		}),
 	}
 	complete = filters(a, cmd, &p)
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many entries at most")
+	cli.LimitFlag(cmd, &limit, 50, "at most this many")
 	return cmd
 }
 
@@ -110,7 +119,7 @@ func export(a *cli.App) *cobra.Command {
 				}
 				count += len(page.Value.Items)
 				if page.Value.NextCursor == nil {
-					a.Say("Exported %d entries.", count)
+					a.Say("Exported %s.", spelling.Count(count, "entry", ""))
 					return nil
 				}
 				p.Cursor = *page.Value.NextCursor
@@ -161,12 +170,19 @@ node, a copy of it, or the head that verify prints.`,
 				if !v.Done {
 					continue
 				}
-				a.Say("Verified %d entries. %d newer ones are not chained yet. The head, to be kept elsewhere:", checked, v.Unchained)
+				if v.Unchained > 0 {
+					a.Say("%s not chained yet, and will be within seconds.", spelling.Count(v.Unchained, "newer entry is", "newer entries are"))
+				}
+				if faults > 0 {
+					a.Say("Looked at %s. The head, which is not that of a log without faults:", spelling.Count(checked, "entry", ""))
+				} else {
+					a.Say("Verified %s. The head, to be kept elsewhere:", spelling.Count(checked, "entry", ""))
+				}
 				if err := json.NewEncoder(a.Out).Encode(v.Head); err != nil {
 					return err
 				}
 				if faults > 0 {
-					return cli.Fail(cli.ExitFailed, fmt.Errorf("the audit log has %d faults", faults))
+					return cli.Fail(cli.ExitFailed, fmt.Errorf("the audit log has %s", spelling.Count(faults, "fault", "")))
 				}
 				return nil
 			}

@@ -65,14 +65,11 @@ func list(a *cli.App) *cobra.Command {
 		Use: "list", Aliases: []string{"ls"}, Short: "List operations, newest first", Args: cobra.NoArgs,
 		Example: "  carillon bulk list\n  carillon bulk list -n 1 -o json",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
-			if limit < 0 {
-				return cli.Usagef("--limit must not be negative")
-			}
 			all, err := apiclient.List[apiclient.BulkOperation](cmd.Context(), limit, s.ListBulk, apiclient.ListBulkParams{})
 			return cli.PrintList(a, s, view, all, err, "")
 		}),
 	}
-	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "at most this many (0 = all)")
+	cli.LimitFlag(cmd, &limit, 50, "at most this many")
 	return cmd
 }
 
@@ -111,6 +108,6 @@ func get(a *cli.App) *cobra.Command {
 			return output.Rows(s.Printer, items, rows)
 		}),
 	}
-	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "at most this many items (0 = all)")
+	cli.LimitFlag(cmd, &limit, 50, "at most this many items")
 	return cmd
 }

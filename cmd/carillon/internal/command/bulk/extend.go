@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
@@ -59,7 +60,7 @@ func resumeFlags(_ *cli.App, cmd *cobra.Command) func(*apiclient.BulkRequest) er
 func pauseFlags(a *cli.App, cmd *cobra.Command) func(*apiclient.BulkRequest) error {
 	var span time.Duration
 	var until string
-	cmd.Flags().DurationVar(&span, "for", 0, "resume the jobs after this span, such as 2h (default: they stay paused)")
+	settings.SpanVar(cmd.Flags(), &span, "for", 0, "resume the jobs after this span, such as 2h (default: they stay paused)")
 	cmd.Flags().StringVar(&until, "until", "", "resume the jobs at this instant: RFC 3339, or a time such as 06:00 or 'tomorrow 06:00'")
 	return func(r *apiclient.BulkRequest) error {
 		switch {
@@ -107,7 +108,7 @@ func (m *many) extend(a *cli.App, cmd *cobra.Command, runs bool) {
 		}
 		for name := range mine {
 			if cmd.Flags().Changed(name) && name != "yes" && !slices.Contains(m.taken, name) {
-				return cli.Usagef("--%s is not for a selection: name the %s", name, strings.TrimSuffix(noun(m.action), "s"))
+				return cli.Usagef("--%s is not for a selection: name the %s", name, noun(m.action))
 			}
 		}
 		s, err := a.Connect()

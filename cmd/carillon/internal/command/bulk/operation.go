@@ -9,6 +9,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 const (
@@ -22,9 +23,9 @@ const (
 // noun is the kind of items.
 func noun(action string) string {
 	if action == "retry" || action == "cancel" {
-		return "runs"
+		return "run"
 	}
-	return "jobs"
+	return "job"
 }
 
 // ask counts, asks a person unless yes, and does it.
@@ -32,18 +33,21 @@ func ask(ctx context.Context, a *cli.App, s *cli.Session, r apiclient.BulkReques
 	dry := r
 	dry.DryRun = true
 	found, err := s.CreateBulk(ctx, dry)
+	if r.Until != nil && cli.CodeOf(err) == cli.ExitDenied {
+		return fmt.Errorf("a pause with an end is an operation of the whole tenant; pause without --for and --until, and resume later: %w", err)
+	}
 	if err != nil {
 		return err
 	}
 	n := found.Value.Total
 	switch {
 	case n == 0:
-		a.Say("No %s match.", noun(r.Action))
+		a.Say("No %ss match.", noun(r.Action))
 		return nil
 	case found.Value.TotalMore:
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("more than %d %s match, which is the most: narrow the selection", n, noun(r.Action)))
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("more than %d %ss match, which is the most: narrow the selection", n, noun(r.Action)))
 	case !yes:
-		if err := a.Confirm(fmt.Sprintf("%s %d %s: %s?", r.Action, n, noun(r.Action), examples(found.Value.Items, n))); err != nil {
+		if err := a.Confirm(fmt.Sprintf("%s %s: %s?", r.Action, spelling.Count(n, noun(r.Action), ""), examples(found.Value.Items, n))); err != nil {
 			return err
 		}
 	}
@@ -100,11 +104,11 @@ func await(ctx context.Context, a *cli.App, s *cli.Session, o apiclient.BulkOper
 			a.Say("%s: %s", output.Clean(strings.TrimSpace(i.Value.ID+" "+i.Value.Name)), output.Clean(i.Value.Message))
 		}
 		if o.Failed > shown {
-			a.Say("… and %d others: carillon bulk get %s -n 0", o.Failed-shown, o.ID)
+			a.Say("… and %s: carillon bulk get %s -n 0", spelling.Count(o.Failed-shown, "other", ""), o.ID)
 		}
 	}
 	if o.Skipped > 0 {
-		a.Say("%d were skipped: carillon bulk get %s", o.Skipped, o.ID)
+		a.Say("%s: carillon bulk get %s", spelling.Count(o.Skipped, "was skipped", "were skipped"), o.ID)
 	}
 	if o.Until != nil {
 		a.Say("The jobs are resumed at %s. To keep them paused: carillon bulk cancel %s", output.Stamp(*o.Until), o.ResumedBy)

@@ -59,6 +59,7 @@ func Execute(ctx context.Context, root *cobra.Command, stderr io.Writer) int {
 	started := false // mistakes before that are mistakes of usage
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	root.SilenceErrors, root.SilenceUsage = true, true
+	plainArguments(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0

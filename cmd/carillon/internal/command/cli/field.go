@@ -21,7 +21,7 @@ import (
 const annotationField = "field:"
 
 // NameField says how a command calls a field of the API that is neither a flag nor
-// an argument of it.
+// an argument of it. The location has no indices.
 func NameField(cmd *cobra.Command, location, name string) {
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
@@ -34,9 +34,12 @@ var otherFlags = map[string]string{
 	"key-prefix": "prefix", "q": "query", "n": "count", "zone": "tz", "to": "until", "from": "since",
 }
 
+// indices are those of items of lists in a location.
+var indices = regexp.MustCompile(`\[\d+\]`)
+
 // fieldName is what the command calls the field; "": it has no name for it.
 func fieldName(cmd *cobra.Command, item apiclient.ProblemItem) string {
-	if name := cmd.Annotations[annotationField+item.Location]; name != "" {
+	if name := cmd.Annotations[annotationField+indices.ReplaceAllString(item.Location, "")]; name != "" {
 		return name
 	}
 	place, path, found := strings.Cut(item.Location, ".")
@@ -55,6 +58,9 @@ func fieldName(cmd *cobra.Command, item apiclient.ProblemItem) string {
 		if name = flagOf(cmd, field); name == "" {
 			name = argumentOf(cmd, field)
 		}
+		if name == "" && isBelow {
+			return givenBelow(cmd, below)
+		}
 	case "path":
 		name = typed(cmd, item.Value)
 	}
@@ -64,12 +70,23 @@ func fieldName(cmd *cobra.Command, item apiclient.ProblemItem) string {
 	return name
 }
 
+// givenBelow is the flag that was given for a field of an object, as --kind for match.kinds[0].
+func givenBelow(cmd *cobra.Command, path string) string {
+	for part := range strings.SplitSeq(path, ".") {
+		part, _, _ = strings.Cut(part, "[")
+		if name := flagOf(cmd, kebab(part)); name != "" && cmd.Flags().Changed(name[2:]) {
+			return name
+		}
+	}
+	return ""
+}
+
 // flagOf finds the flag for a field. The flags of all commands that ask a server
 // (--url, --output) stand for no field.
 func flagOf(cmd *cobra.Command, field string) string {
 	flags := cmd.LocalNonPersistentFlags()
 	one := strings.TrimSuffix(field, "s")
-	for _, name := range []string{field, one, strings.TrimSuffix(field, "-id"), field + "-file", otherFlags[field]} {
+	for _, name := range []string{field, one, strings.TrimSuffix(one, "-id"), field + "-file", otherFlags[field]} {
 		if name != "" && flags.Lookup(name) != nil {
 			return "--" + name
 		}
@@ -158,7 +175,7 @@ func inFlags(cmd *cobra.Command, p *apiclient.Problem) *apiclient.Problem {
 	said.Errors = slices.Clone(p.Errors)
 	for i := range said.Errors {
 		item := &said.Errors[i]
-		if strings.HasSuffix(item.Location, ".executor") && item.Message == "expected object" {
+		if strings.HasSuffix(item.Location, ".executor") && strings.HasPrefix(item.Message, "must be an object") {
 			item.Hint = executorHint(item.Value)
 		}
 		if name := fieldName(cmd, *item); name != "" {
@@ -181,7 +198,25 @@ func inFlags(cmd *cobra.Command, p *apiclient.Problem) *apiclient.Problem {
 			item.Hint = ""
 		}
 	}
+	for i := range said.Errors { // after advice that nextStep gives is taken out
+		said.Errors[i].Message = asFlags(cmd, said.Errors[i].Message)
+	}
+	said.Detail = asFlags(cmd, said.Detail)
 	return &said
+}
+
+// inAPI is a name as the API writes it, with a value that is proposed for it.
+var inAPI = regexp.MustCompile(`\b[a-z]+(?:[A-Z][a-z]*)+(?:=true)?\b`)
+
+// asFlags writes names of the API in a text as the flags of a command.
+func asFlags(cmd *cobra.Command, text string) string {
+	return inAPI.ReplaceAllStringFunc(text, func(name string) string {
+		flag := flagOf(cmd, kebab(strings.TrimSuffix(name, "=true")))
+		if flag == "" || strings.Contains(text, flag) {
+			return name
+		}
+		return flag
+	})
 }
 
 // executorHint shows how a job's file names its executor.

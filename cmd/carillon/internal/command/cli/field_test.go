@@ -31,6 +31,10 @@ func TestFieldsAreNamedAsTheyAreTyped(t *testing.T) {
 	} {
 		require.Equal(t, want, fieldName(cmd, apiclient.ProblemItem{Location: location}), location)
 	}
+	require.Equal(t, "--status", fieldName(cmd, apiclient.ProblemItem{Location: "body.match.status[0]"}), "of an object, a flag that was given")
+	require.Empty(t, fieldName(cmd, apiclient.ProblemItem{Location: "body.match.labels"}), "and no other flag")
+	require.Equal(t, "narrow it by state, --instance or jobId; --until is right", asFlags(cmd, "narrow it by state, instanceId or jobId; --until is right"))
+	require.Equal(t, "add --max-attempts to it", asFlags(cmd, "add maxAttempts=true to it"))
 	for value, want := range map[string]string{"shop/mail": "EXECUTOR/HANDLER", "b": "KEY", "x7": "--status", "c": ""} {
 		raw, err := json.Marshal(value)
 		require.NoError(t, err)

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // FindJob takes an id or a name. A list leaves the input out.
@@ -15,9 +15,35 @@ func FindJob(ctx context.Context, s *Session, word string) (apiclient.Doc[apicli
 	get := func(ctx context.Context, id string, edits ...apiclient.Edit) (apiclient.Doc[apiclient.Job], error) {
 		return s.GetJob(ctx, id, apiclient.GetJobParams{}, edits...)
 	}
-	return Find(ctx, "job", "job list", word, get, func() ([]apiclient.Doc[apiclient.Job], error) {
+	job, err := Find(ctx, "job", "job list", word, get, func() ([]apiclient.Doc[apiclient.Job], error) {
 		return apiclient.List[apiclient.Job](ctx, 0, s.ListJobs, apiclient.ListJobsParams{Q: word, Kind: "all"})
 	}, func(j apiclient.Job) (id, name string) { return j.ID, j.Name })
+	if CodeOf(err) == ExitNotFound {
+		err = NotFound("job", "job list", word, like(word, func(part string) (names []string, _ error) {
+			list, err := apiclient.List[apiclient.Job](ctx, mostLike, s.ListJobs, apiclient.ListJobsParams{Q: part, Kind: "all"})
+			for _, j := range list {
+				names = append(names, j.Value.Name)
+			}
+			return names, err
+		}))
+	}
+	return job, err
+}
+
+// mostLike bounds the names in which those that are like a word are looked for.
+const mostLike = 200
+
+// like lists names that have a half of a word in them: a name that is misspelt has the other half.
+// It is best effort.
+func like(word string, list func(part string) ([]string, error)) (names []string) {
+	runes := []rune(word)
+	for _, part := range []string{string(runes[:len(runes)/2]), string(runes[len(runes)/2:]), ""} {
+		found, err := list(part)
+		if err != nil || spelling.Hint(word, found) != "" {
+			return found
+		}
+	}
+	return nil
 }
 
 // Find finds an object by its id or its name. The id wins. Otherwise
@@ -80,8 +106,8 @@ func IsID(word string) bool {
 // lists them, after carillon.
 func NotFound(kind, see, word string, near []string) error {
 	text := fmt.Sprintf("there is no %s %q", kind, word)
-	if len(near) > 0 {
-		text += "; did you mean " + strings.Join(near[:min(3, len(near))], " or ") + "?"
+	if hint := spelling.Hint(word, near); hint != "" {
+		text += "; " + hint
 	} else {
 		text += fmt.Sprintf("; see: carillon %s", see)
 	}
@@ -98,5 +124,14 @@ func FindExecutor(ctx context.Context, s *Session, word string) (apiclient.Ref, 
 	e, err := Find(ctx, "executor", "executor list", word, s.GetExecutor, func() ([]apiclient.Doc[apiclient.Executor], error) {
 		return ListExecutors(ctx, s, word, 0)
 	}, func(e apiclient.Executor) (id, name string) { return e.ID, e.Name })
+	if CodeOf(err) == ExitNotFound {
+		err = NotFound("executor", "executor list", word, like(word, func(part string) (names []string, _ error) {
+			list, err := ListExecutors(ctx, s, part, mostLike)
+			for _, e := range list {
+				names = append(names, e.Value.Name)
+			}
+			return names, err
+		}))
+	}
 	return apiclient.Ref{ID: e.Value.ID, Name: e.Value.Name}, err
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
@@ -54,13 +56,7 @@ func (a *App) printer(format output.Format, noColor bool) *output.Printer {
 
 // InstantBefore reads a span before now, or an instant.
 func (a *App) InstantBefore(flag, text string) (string, error) {
-	d, err := time.ParseDuration(text)
-	if days, is := strings.CutSuffix(text, "d"); is {
-		var n int
-		n, err = strconv.Atoi(days)
-		d = time.Duration(min(n, 36500)) * 24 * time.Hour
-	}
-	if err == nil && d >= 0 {
+	if d, err := settings.ParseSpan(text); err == nil && d >= 0 {
 		return output.Stamp(a.Now().Add(-d)), nil
 	}
 	t, err := time.Parse(time.RFC3339, text)
@@ -98,12 +94,12 @@ func (a *App) InstantAfter(flag, text string, after time.Time) (time.Time, error
 		}
 		return at, nil
 	}
-	if days, is := strings.CutSuffix(text, "d"); is {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
+	if m := calendarDays.FindStringSubmatch(text); m != nil { // days of the calendar keep the time of day
+		if n, err := strconv.Atoi(m[1]); err == nil {
 			return a.Now().AddDate(0, 0, min(n, 36500)), nil
 		}
 	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+	if d, err := settings.ParseSpan(text); err == nil && d >= 0 {
 		return a.Now().Add(d), nil
 	}
 	at, err := time.Parse(time.RFC3339, text)
@@ -112,6 +108,9 @@ func (a *App) InstantAfter(flag, text string, after time.Time) (time.Time, error
 	}
 	return at, nil
 }
+
+// calendarDays is a span of whole days.
+var calendarDays = regexp.MustCompile(`^(\d+)d$`)
 
 func notAhead(flag, text string) error {
 	return Usagef("%s %q is no instant: write 2026-11-21T04:00:00Z, a span such as 2h or 1d, 02:00, 'tomorrow 02:00' or '2026-12-24 02:00'", flag, text)

@@ -3,17 +3,21 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/document"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // Source says where documents come from.
@@ -39,11 +43,11 @@ func (f *Source) Read(ctx context.Context, a *App, s *Session, path string) (out
 	if len(f.Files) == 0 {
 		return nil, Usagef("name a file or a folder with -f (- is standard input)")
 	}
-	places := document.Places{Getenv: os.LookupEnv}
+	places := document.Places{Getenv: os.LookupEnv, Advice: "add it to the file of --values, or use env:NAME or file:PATH"}
 	if places.Named, err = f.readValues(a); err != nil {
 		return nil, err
 	}
-	kinds, err := s.ListKinds(ctx)
+	kinds, err := s.ListKinds(ctx, apiclient.ListKindsParams{})
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +68,11 @@ func (f *Source) Read(ctx context.Context, a *App, s *Session, path string) (out
 			}
 			for _, object := range objects {
 				one := Placed{file: file, Value: object}
-				for _, m := range places.Fill(object, literal(kinds.Value.Items, one.TextOf("kind"), path)) {
+				bad, kept := places.Fill(object, literal(kinds.Value.Items, one.TextOf("kind"), path))
+				for _, m := range kept {
+					a.Say("warning: %s: %v", output.Clean(one.At(m.Path)), m.Err)
+				}
+				for _, m := range bad {
 					wrong = append(wrong, fmt.Errorf("%s: %w", one.At(m.Path), m.Err))
 				}
 				out = append(out, one)
@@ -73,6 +81,9 @@ func (f *Source) Read(ctx context.Context, a *App, s *Session, path string) (out
 	}
 	if len(wrong) > 0 {
 		return nil, Usagef("%w", errors.Join(wrong...))
+	}
+	for _, m := range places.Unused() {
+		a.Say("warning: %s:%d: no document uses the value %q", output.Clean(f.values), m.Line, m.Name)
 	}
 	return out, nil
 }
@@ -84,7 +95,7 @@ func (f *Source) readValues(a *App) (*document.Value, error) {
 	}
 	objects, err := a.Documents(f.values)
 	if err == nil && len(objects) != 1 {
-		err = Usagef("%s: has %d objects, want one with a value for each name", f.values, len(objects))
+		err = Usagef("%s: has %s, want one with a value for each name", f.values, spelling.Count(len(objects), "object", ""))
 	}
 	if err != nil {
 		return nil, err
@@ -138,6 +149,9 @@ func (p *Placed) TextOf(name string) string {
 	return ""
 }
 
+// maxFound bounds the value that a mistake repeats, in bytes.
+const maxFound = 60
+
 // Named is an error of the server with the places in the files, in the order of the files. find
 // is the document of a location in the request, its number, and the path in it; nil: none.
 func Named(err error, find func(location string) (n int, of *Placed, path string)) error {
@@ -155,6 +169,10 @@ func Named(err error, find func(location string) (n int, of *Placed, path string
 		if n, of, path := find(item.Location); of != nil {
 			list[i] = said{item, n, of.line(path)}
 			list[i].item.Location = of.At(path)
+			var value string
+			if json.Unmarshal(item.Value, &value) == nil && value != "" && len(value) <= maxFound && !strings.Contains(item.Message, value) && item.Position == nil {
+				list[i].item.Message += ": " + strconv.Quote(value)
+			}
 		}
 	}
 	slices.SortStableFunc(list, func(a, b said) int { return cmp.Or(cmp.Compare(a.document, b.document), cmp.Compare(a.line, b.line)) })
@@ -163,7 +181,7 @@ func Named(err error, find func(location string) (n int, of *Placed, path string
 	for _, one := range list {
 		out.Errors = append(out.Errors, one.item)
 	}
-	if len(out.Errors) == 1 && strings.Contains(out.Detail, out.Errors[0].Message) {
+	if len(out.Errors) == 1 && strings.Contains(out.Detail, p.Errors[0].Message) {
 		out.Detail = out.Errors[0].Location + ": " + out.Errors[0].Message
 	}
 	return &out

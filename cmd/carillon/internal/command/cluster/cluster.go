@@ -10,6 +10,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // Commands are those about the installation.
@@ -62,7 +63,7 @@ func printCluster(a *cli.App, p *output.Printer, c apiclient.Cluster) error {
 		}
 	}
 	if held < len(c.Partitions) {
-		a.Say("warning: %d of %d partitions are planned by nobody", len(c.Partitions)-held, len(c.Partitions))
+		a.Say("warning: no node plans %d of %s", len(c.Partitions)-held, spelling.Count(len(c.Partitions), "partition", ""))
 	}
 	if err := output.Rows(p, nodeColumns, c.Nodes); err != nil {
 		return err
@@ -85,8 +86,8 @@ func printDatabaseGroup(a *cli.App, g *apiclient.DatabaseGroup) error {
 	if g.Paused != nil {
 		paused = fmt.Sprintf(", held back %.1f %% of the time", *g.Paused*100)
 	}
-	_, err := fmt.Fprintf(a.Out, "database cluster %s, %s, %d servers known; %d conflicts, %d transactions waiting%s\n",
-		output.Clean(g.Kind), output.Clean(g.State), len(g.Members), g.Conflicts, g.Waiting, paused)
+	_, err := fmt.Fprintf(a.Out, "database cluster %s, %s, %s known; %s, %s waiting%s\n",
+		output.Clean(g.Kind), output.Clean(g.State), spelling.Count(len(g.Members), "server", ""), spelling.Count(g.Conflicts, "conflict", ""), spelling.Count(g.Waiting, "transaction", ""), paused)
 	if err != nil {
 		return err
 	}

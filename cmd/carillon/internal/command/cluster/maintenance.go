@@ -8,6 +8,7 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
@@ -103,7 +104,7 @@ told of runs that were not started because of it.`,
 	f.add(a, cmd)
 	cli.ChoiceFlag(cmd, &r.Mode, "mode", "wait", modes, cli.OrList(modes))
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "what for; shown on every page of the console")
-	cmd.Flags().DurationVar(&span, "for", 0, "end it after this span, such as 2h (default: when it is switched off)")
+	settings.SpanVar(cmd.Flags(), &span, "for", 0, "end it after this span, such as 2h (default: when it is switched off)")
 	cmd.Flags().StringVar(&until, "until", "", "end it at this instant: RFC 3339, or a time such as 06:00 or 'tomorrow 06:00'")
 	return cmd
 }

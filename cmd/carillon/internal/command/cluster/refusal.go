@@ -8,6 +8,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 func refusalColumns(now time.Time) []output.Column[apiclient.Refusal] {
@@ -33,7 +34,7 @@ func clusterRefusals(a *cli.App) *cobra.Command {
 				return err
 			}
 			if n := doc.Value.Unheard; n > 0 {
-				a.Say("%d connections were closed before they had said who they are: there were too many.", n)
+				a.Say("%s closed before saying who connects: there were too many.", spelling.Count(n, "connection was", "connections were"))
 			}
 			if len(doc.Value.Items) == 0 {
 				a.Say("Nobody was turned away within 30 days.")

@@ -17,6 +17,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // Document is a document as the server answers with it.
@@ -190,9 +191,9 @@ func tellUsers(a *cli.App, users *apiclient.DocumentUsers) {
 		a.Say("Used by nothing.")
 		return
 	case users.More:
-		names = append(names, fmt.Sprintf("and more than %d others", rest))
+		names = append(names, "and more than "+spelling.Count(rest, "other", ""))
 	case rest > 0:
-		names = append(names, fmt.Sprintf("and %d others", rest))
+		names = append(names, "and "+spelling.Count(rest, "other", ""))
 	}
 	a.Say("Used by %s.", strings.Join(names, ", "))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
@@ -53,8 +54,8 @@ output. Hand it to the application as CARILLON_EXECUTOR_TOKEN.`,
 		Example: "  carillon executor token create shop\n  carillon executor token create shop --name ci --expires 24h --max-uses 10 > token.txt",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
-			if expires < 0 || r.MaxUses < 0 {
-				return cli.Usagef("--expires and --max-uses must not be negative")
+			if expires < 0 {
+				return cli.Usagef("--expires must not be negative")
 			}
 			e, err := cli.FindExecutor(cmd.Context(), s, args[0])
 			if err != nil {
@@ -76,9 +77,9 @@ output. Hand it to the application as CARILLON_EXECUTOR_TOKEN.`,
 		}),
 	}
 	cmd.Flags().StringVar(&r.Name, "name", "", "what it is for (default: the executor's name)")
-	cmd.Flags().DurationVar(&expires, "expires", 0, "after this much time, for example 24h (0 = never)")
+	settings.SpanVar(cmd.Flags(), &expires, "expires", 0, "after this much time, for example 24h (0 = never)")
 	cmd.Flags().BoolVar(&noJobs, "no-jobs", false, "applications that register with it may declare no jobs in their code")
-	cmd.Flags().Int64Var(&r.MaxUses, "max-uses", 0, "processes that may register with it (0 = no limit)")
+	cli.NumberFlag(cmd.Flags(), &r.MaxUses, "max-uses", "", 0, 0, 0, "processes that may register with it (0 = no limit)")
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // backfillView shows backfills.
@@ -64,7 +65,7 @@ printed, one per line, or none.`,
 	flags.StringVar(&r.From, "from", "", "first instant, RFC 3339")
 	flags.StringVar(&r.To, "to", "", "end, not included, RFC 3339; not later than now")
 	cli.ChoiceFlag(cmd, &r.Scope, "scope", "", []string{"missing", "unsuccessful", "all"}, "missing, unsuccessful or all (default: missing)")
-	flags.Int64Var(&r.Concurrency, "concurrency", 0, "runs under way at once (default: 1)")
+	cli.NumberFlag(flags, &r.Concurrency, "concurrency", "", 0, 0, 0, "runs under way at once (default: 1)")
 	flags.BoolVar(&r.DryRun, "dry-run", false, "say what would be done, and do nothing")
 	flags.StringVar(&r.Note, "note", "", "why; shown beside the runs")
 	flags.BoolVar(&list, "list", false, "list the job's backfills instead")
@@ -74,7 +75,7 @@ printed, one per line, or none.`,
 
 // dryRun prints what a backfill would run.
 func dryRun(a *cli.App, b apiclient.Backfill) error {
-	a.Say("%d fire times in the range, %d would run, %d need not.", b.Planned, b.Created, b.Skipped)
+	a.Say("%s in the range, %d would run, %d need not.", spelling.Count(b.Planned, "fire time", ""), b.Created, b.Skipped)
 	for _, f := range b.Fires {
 		if _, err := fmt.Fprintln(a.Out, output.Clean(f.Zoned)); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
@@ -47,7 +48,7 @@ the answer tells whether an instance could run it. If it does not work, the exit
 	f := cmd.Flags()
 	cli.ChoiceFlag(cmd, &t.on, "on", "success", []string{"success", "failure"}, "which callback of the job, and which end the trial tells of: success or failure")
 	f.StringVar(&t.target.URL, "url", "", "address to call")
-	f.StringVar(&t.target.Timeout, "timeout", "", "of the call (default 30s, or what the policy allows)")
+	settings.SpanTextVar(f, &t.target.Timeout, "timeout", "of the call (default 30s, or what the policy allows)")
 	f.StringToStringVar(&t.headers, "header", nil, "header of the call, as Name=value")
 	f.StringVar(&t.target.Handler, "handler", "", "handler to look for")
 	f.StringVar(&t.executor, "executor", "", "executor of the handler")

@@ -8,7 +8,9 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 var bucketView = output.View[apiclient.FireBucket]{
@@ -57,6 +59,13 @@ with -o json or yaml.`,
 				}
 				*given.into, begin = output.Stamp(at), at
 			}
+			if p.Executor != "" {
+				e, err := cli.FindExecutor(cmd.Context(), s, p.Executor)
+				if err != nil {
+					return err
+				}
+				p.Executor = e.Name
+			}
 			got, err := s.CountFires(cmd.Context(), p)
 			if done, err := cli.PrintMachine(s, got, err); done {
 				return err
@@ -67,10 +76,11 @@ with -o json or yaml.`,
 	flags := cmd.Flags()
 	flags.StringVar(&from, "from", "", "fire times from this instant on (default: now, from the begin of the bucket on)")
 	flags.StringVar(&to, "to", "", "fire times before this instant (default: a day after --from, at most 31 days)")
-	flags.StringVar(&p.Bucket, "bucket", "", "count the fires of so long together, 1m to 24h (default 1h)")
-	flags.Int64VarP(&p.Limit, "limit", "n", 0, "how many jobs are named, up to 200 (default 50)")
+	settings.SpanTextVar(flags, &p.Bucket, "bucket", "count the fires of so long together, 1m to 24h (default 1h)")
+	cli.NumberFlag(flags, &p.Limit, "limit", "n", 0, 0, 200, "how many jobs are named, up to 200 (default 50)")
 	flags.StringVarP(&p.Q, "query", "q", "", "part of name or description")
-	flags.StringVar(&p.Executor, "executor", "", "executor by name")
+	flags.StringVar(&p.Executor, "executor", "", "executor by name or id")
+	a.CompleteFlag(cmd, "executor", a.CompleteExecutors)
 	cli.LabelFlag(cmd, &p.Label, "labels of the job")
 	flags.StringVar(&p.Owner, "owner", "", "part of the owner's name or address")
 	return cmd
@@ -98,12 +108,12 @@ func printFires(a *cli.App, s *cli.Session, f *apiclient.Fires) error {
 			return err
 		}
 	}
-	a.Say("%d jobs fire %d times from %s to %s.", f.Jobs, f.Fires, output.Stamp(f.From), output.Stamp(f.To))
+	a.Say("%s %s from %s to %s.", spelling.Count(f.Jobs, "job fires", "jobs fire"), spelling.Count(f.Fires, "time", ""), output.Stamp(f.From), output.Stamp(f.To))
 	if more := f.Jobs - int64(len(f.First)); more > 0 {
-		a.Say("%d of them are not named: --limit names up to 200.", more)
+		a.Say("%s not named: --limit names up to 200.", spelling.Count(more, "of them is", "of them are"))
 	}
 	if f.Unpredicted > 0 {
-		a.Say("Not counted: %d jobs whose fire times follow the ends of their runs.", f.Unpredicted)
+		a.Say("Not counted: %s the ends of earlier runs.", spelling.Count(f.Unpredicted, "job whose fire times follow", "jobs whose fire times follow"))
 	}
 	return nil
 }
@@ -125,7 +135,7 @@ func jobClashes(a *cli.App) *cobra.Command {
 	}
 	cli.ChoiceFlag(cmd, &body.Schedule.Dialect, "dialect", "", []string{"auto", "standard", "seconds", "quartz"}, "auto, standard, seconds or quartz (default auto)")
 	cmd.Flags().StringVar(&body.Schedule.Zone, "tz", "", "IANA time zone (default UTC)")
-	cmd.Flags().Int64VarP(&body.N, "count", "n", 10, "how many fire times, 1 to 20")
+	cli.NumberFlag(cmd.Flags(), &body.N, "count", "n", 10, 1, 20, "how many fire times, 1 to 20")
 	return cmd
 }
 

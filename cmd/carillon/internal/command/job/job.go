@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/run"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // Command is carillon job with what is below it.
@@ -63,7 +63,7 @@ func scheduleCell(s apiclient.Schedule) string {
 	case "fixed_delay":
 		return s.Every + " after the end"
 	case "instants":
-		return strconv.Itoa(len(s.Instants)) + " instants"
+		return spelling.Count(len(s.Instants), "instant", "")
 	case "daily_window":
 		return s.WindowFrom + "-" + s.WindowTo + " every " + s.Every
 	case "once":
@@ -134,9 +134,6 @@ func jobList(a *cli.App) *cobra.Command {
 		Long:    "List jobs, without their inputs.\n\nThe list is for people and programs that read. Jobs that apply takes are written by: carillon export Job",
 		Example: "  carillon job list --state paused\n  carillon job list --executor shop -o name\n  carillon job list --never-fires",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
-			if limit < 0 {
-				return cli.Usagef("--limit must not be negative")
-			}
 			if deleted {
 				return deletedKind.ListDeleted(cmd.Context(), a, s)
 			}
@@ -173,7 +170,7 @@ func jobList(a *cli.App) *cobra.Command {
 	cli.LabelFlag(cmd, &f.Label, "labels of the job")
 	flags.StringVar(&f.Owner, "owner", "", "part of the owner's name or address")
 	cli.ChoiceFlag(cmd, &f.Sort, "sort", "", []string{"name", "nextFireAt", "updatedAt"}, "name, nextFireAt or updatedAt")
-	flags.IntVarP(&limit, "limit", "n", 0, "at most this many (0 = all)")
+	cli.LimitFlag(cmd, &limit, 0, "at most this many")
 	return cmd
 }
 
@@ -252,7 +249,7 @@ func jobNext(a *cli.App) *cobra.Command {
 			return printFireTimes(a, fires.Value.Fires, fires.Value.NeverFires)
 		}),
 	}
-	cmd.Flags().Int64VarP(&params.N, "count", "n", 10, "how many, 1 to 100")
+	cli.NumberFlag(cmd.Flags(), &params.N, "count", "n", 10, 1, 100, "how many, 1 to 100")
 	cmd.Flags().StringVar(&from, "from", "", "after this instant: RFC 3339, a span from now, or a time such as 'tomorrow 02:00' (default: now)")
 	cmd.Flags().BoolVar(&params.Clashes, "clashes", false, "count the other jobs that fire together with it, at the first 20")
 	return cmd

@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // The fields of a job: those that can be written, and those that `job get`
@@ -42,7 +43,7 @@ type jobFile struct {
 func readJobFile(a *cli.App, path string) (jobFile, error) {
 	files, err := readJobFiles(a, path)
 	if err == nil && len(files) != 1 {
-		err = cli.Usagef("%s: has %d jobs, want one", path, len(files))
+		err = cli.Usagef("%s: has %s, want one", path, spelling.Count(len(files), "job", ""))
 	}
 	if err != nil {
 		return jobFile{}, err
@@ -67,6 +68,9 @@ func readJobFiles(a *cli.App, path string) ([]jobFile, error) {
 }
 
 func jobFileOf(path string, all map[string]json.RawMessage) (jobFile, error) {
+	if all["kind"] != nil && all["spec"] != nil {
+		return jobFile{}, cli.Usagef("%s: it has documents with kind and spec: write them with carillon apply", path)
+	}
 	f := jobFile{fields: map[string]json.RawMessage{}}
 	for key, value := range all {
 		switch {
@@ -160,7 +164,7 @@ func createJobs(a *cli.App, cmd *cobra.Command, s *cli.Session, specs []json.Raw
 		}
 		return err
 	})
-	a.Say("Created %d of %d jobs.", len(created), len(specs))
+	a.Say("Created %d of %s.", len(created), spelling.Count(len(specs), "job", ""))
 	warnNeverOf(cmd, a, s, created)
 	return errors.Join(failed, err, output.List(s.Printer, output.View[apiclient.JobBatchItem]{
 		Name: func(j apiclient.JobBatchItem) string { return j.Name },

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/internal/spelling"
 	"github.com/carillon-sched/carillon/schedule"
 )
 
@@ -38,7 +39,7 @@ func (f *cronFlags) add(cmd *cobra.Command, n int) {
 	cli.ChoiceFlag(cmd, &f.dialect, "dialect", "auto", dialects, "auto, standard (5 fields), seconds (6) or quartz (6 or 7)")
 	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "IANA time zone")
 	cmd.Flags().StringVar(&f.from, "from", "", "after this instant, RFC 3339 (default: now)")
-	cmd.Flags().IntVarP(&f.n, "count", "n", n, "how many fire times")
+	cli.NumberFlag(cmd.Flags(), &f.n, "count", "n", n, 0, 10_000, "how many fire times")
 }
 
 // parse reads the expression as the server does; a mistake in it is shown with
@@ -72,9 +73,6 @@ func fires(a *cli.App, expr string, f cronFlags) error {
 // compile makes a schedule of the expression, and says after which instant it
 // is asked.
 func (f cronFlags) compile(a *cli.App, expr string) (s *schedule.Schedule, at time.Time, err error) {
-	if f.n < 0 || f.n > 10_000 {
-		return nil, at, cli.Usagef("--count must be from 0 to 10000")
-	}
 	zone, err := loadZone(f.zone)
 	if err != nil {
 		return nil, at, err
@@ -219,7 +217,7 @@ func checkCron(a *cli.App, in io.Reader, dialect string) error {
 	if err != nil {
 		return err
 	}
-	a.Say("%d expressions checked, %d mismatches", checked, mismatches)
+	a.Say("%s checked, %s", spelling.Count(checked, "expression", ""), spelling.Count(mismatches, "mismatch", ""))
 	switch {
 	case mismatches > 0:
 		return cli.Fail(cli.ExitFailed, nil)

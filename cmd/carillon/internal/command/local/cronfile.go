@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/internal/spelling"
 	"github.com/carillon-sched/carillon/schedule"
 )
 
@@ -50,7 +51,7 @@ func readVector(line string) (v vector, problem string) {
 	fields := strings.Split(line, "\t")
 	v.expr = fields[0]
 	if len(fields) != 4 {
-		return v, fmt.Sprintf("the line has %d fields separated by tabs, want 4", len(fields))
+		return v, fmt.Sprintf("the line has %s separated by tabs, want 4", spelling.Count(len(fields), "field", ""))
 	}
 	v.zone = fields[1]
 	var err error

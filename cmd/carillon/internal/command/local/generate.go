@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/executor-sdk/generate"
+	"github.com/carillon-sched/carillon/internal/spelling"
 	"github.com/carillon-sched/carillon/schedule"
 )
 
@@ -48,7 +49,7 @@ func writeCode(a *cli.App, folders []string, check bool) error {
 		for _, p := range problems {
 			a.Say("%s", p.Error())
 		}
-		return fmt.Errorf("%d problems; nothing was written", len(problems))
+		return fmt.Errorf("%s; nothing was written", spelling.Count(len(problems), "problem", ""))
 	}
 	return err
 }

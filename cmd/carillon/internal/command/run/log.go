@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 func runLogs(a *cli.App) *cobra.Command {
@@ -24,9 +25,6 @@ func runLogs(a *cli.App) *cobra.Command {
 With -o json one JSON object per line, as the API has it.`,
 		Example: "  carillon run logs 7301 --follow\n  carillon run logs 7301 --last 50 -f\n  carillon run logs 7301 --level WARN -o json | jq .msg",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
-			if q.last < 0 || q.last > maxLast {
-				return fmt.Errorf("--last %d: must be from 1 to %d", q.last, maxLast)
-			}
 			if follow {
 				q.Wait = logWait
 			}
@@ -35,8 +33,8 @@ With -o json one JSON object per line, as the API has it.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
-	flags.Int64Var(&q.last, "last", 0, "only the last so many lines, and what comes after them with --follow (0 = from the beginning)")
-	flags.Int64Var(&q.Attempt, "attempt", 0, "only this attempt (0 = all)")
+	cli.NumberFlag(flags, &q.last, "last", "", 0, 0, maxLast, "only the last so many lines, and what comes after them with --follow (0 = from the beginning)")
+	cli.NumberFlag(flags, &q.Attempt, "attempt", "", 0, 0, 0, "only this attempt (0 = all)")
 	cli.ChoiceFlag(cmd, &q.Level, "level", "", []string{"DEBUG", "INFO", "WARN", "ERROR"}, "this level and above: DEBUG, INFO, WARN or ERROR")
 	flags.StringVarP(&q.Q, "query", "q", "", "only lines with this text")
 	return cmd
@@ -144,7 +142,7 @@ func incomplete(page logPage) string {
 		}
 		return ""
 	}
-	out := fmt.Sprintf("%d of %d lines", page.Counts.Kept, page.Counts.Written)
+	out := fmt.Sprintf("%d of %s", page.Counts.Kept, spelling.Count(page.Counts.Written, "line", ""))
 	for _, m := range page.Counts.Missing {
 		why := whyMissing[m.Why]
 		if why == "" {

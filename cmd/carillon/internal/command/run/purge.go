@@ -10,6 +10,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 var runPurgeView = output.View[apiclient.RunPurge]{
@@ -77,18 +78,19 @@ callback has not begun. Timers have a retention of their own.`,
 				if err != nil {
 					return err
 				}
-				text := cli.Number(p.Value.Found)
+				text := spelling.Count(p.Value.Found, "run", "")
+				be := spelling.Word(p.Value.Found, "is", "are")
 				if p.Value.FoundMore {
-					text = "more than " + text
+					text, be = "more than "+text, "are"
 				}
 				if r.DryRun && s.Format != output.Table {
 					return output.One(s.Printer, runPurgeView, p)
 				}
 				if r.DryRun {
-					_, err := fmt.Fprintf(a.Out, "%s runs would be deleted.\n", text)
+					_, err := fmt.Fprintf(a.Out, "%s would be deleted.\n", text)
 					return err
 				}
-				answer, err := a.Ask(bufio.NewReader(a.In), fmt.Sprintf("%s runs are deleted for good. Type yes to go on: ", text))
+				answer, err := a.Ask(bufio.NewReader(a.In), fmt.Sprintf("%s %s deleted for good. Type yes to go on: ", text, be))
 				if err != nil {
 					return err
 				}

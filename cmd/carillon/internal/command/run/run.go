@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
@@ -94,7 +95,7 @@ func instanceCell(r apiclient.Run) string {
 
 func runList(a *cli.App) *cobra.Command {
 	var f apiclient.ListRunsParams
-	var job, executor, since string
+	var job, executor, since, until string
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List runs, newest first", Args: cobra.NoArgs,
@@ -102,11 +103,13 @@ func runList(a *cli.App) *cobra.Command {
 asks for them; "carillon timer list" shows timers by their keys.`,
 		Example: "  carillon run list --job close-day\n  carillon run list --state failed,timed_out,lost --since 24h",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) (err error) {
-			if limit < 0 {
-				return cli.Usagef("--limit must not be negative")
-			}
 			if since != "" {
 				if f.From, err = a.InstantBefore("--since", since); err != nil {
+					return err
+				}
+			}
+			if until != "" {
+				if f.To, err = a.InstantBefore("--until", until); err != nil {
 					return err
 				}
 			}
@@ -151,14 +154,14 @@ asks for them; "carillon timer list" shows timers by their keys.`,
 	cli.ChoicesFlag(cmd, &f.State, "state", runStates, "states, separated by commas: "+strings.Join(runStates, ", "))
 	cli.ChoiceFlag(cmd, &f.Cause, "cause", "", runCauses, cli.OrList(runCauses))
 	flags.StringVar(&since, "since", "", "planned in this span before now (24h), or from this RFC 3339 instant")
-	flags.StringVar(&f.To, "until", "", "planned before this RFC 3339 instant")
+	flags.StringVar(&until, "until", "", "planned before this span before now (1h), or before this RFC 3339 instant")
 	flags.StringVarP(&f.Q, "query", "q", "", "part of the job's name")
 	flags.StringVar(&f.Name, "name", "", "name of the job, in which * stands for any text")
 	cli.LabelFlag(cmd, &f.Label, "labels of the job")
 	flags.StringVar(&f.Owner, "owner", "", "part of the job's owner")
 	flags.StringVar(&f.Error, "error", "", "part of the handler's error")
 	flags.StringVar(&f.Fingerprint, "fingerprint", "", "of each hour and job, the newest run with this error (carillon stats --by error)")
-	flags.IntVarP(&limit, "limit", "n", 50, "at most this many (0 = all)")
+	cli.LimitFlag(cmd, &limit, 50, "at most this many")
 	a.CompleteFlag(cmd, "job", a.CompleteJobs)
 	a.CompleteFlag(cmd, "executor", a.CompleteExecutors)
 	return cmd
@@ -302,6 +305,6 @@ func runRetry(a *cli.App) *cobra.Command {
 	flags.BoolVar(&onlyFailed, "only-failed", false, "of a run with shards: those that did not succeed")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "wait for the end; exit by the run's result")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "show the log while it grows; waits too")
-	flags.DurationVar(&f.waitTimeout, "wait-timeout", 0, "wait at most this long (0 = for ever); waits too")
+	settings.SpanVar(flags, &f.waitTimeout, "wait-timeout", 0, "wait at most this long (0 = for ever); waits too")
 	return cmd
 }

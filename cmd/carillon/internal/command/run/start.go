@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
@@ -36,14 +37,14 @@ grows, on standard output, and waits too.`,
 	flags.StringVar(&f.input, "input", "", "input as JSON, @FILE or @- for standard input (default: the job's own)")
 	flags.StringVar(&f.note, "note", "", "why; shown beside the run")
 	flags.StringVar(&f.at, "at", "", "run once at this instant, RFC 3339")
-	flags.StringVar(&f.after, "after", "", "run once after this much time, for example 30m")
+	settings.SpanTextVar(flags, &f.after, "after", "run once after this much time, for example 30m")
 	flags.StringVar(&f.instance, "instance", "", "id of the instance to prefer")
 	flags.StringVar(&f.key, "idempotency-key", "", "the same key with the same input, note and time on the same job gives the same run (default: a new one)")
 	flags.BoolVar(&f.unfit, "allow-unfit-input", false, "accept an input that does not fit what is registered of the handler")
 	flags.BoolVar(&f.during, "during-maintenance", false, "start it although nothing is to start because of maintenance")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "wait for the end; exit by the run's result")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "show the log while it grows; waits too")
-	flags.DurationVar(&f.waitTimeout, "wait-timeout", 0, "wait at most this long (0 = for ever); waits too")
+	settings.SpanVar(flags, &f.waitTimeout, "wait-timeout", 0, "wait at most this long (0 = for ever); waits too")
 	return cmd
 }
 

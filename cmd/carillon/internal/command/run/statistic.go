@@ -12,7 +12,9 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // StatisticsText explains tables of statistics.
@@ -110,7 +112,7 @@ func statistics(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&job, "job", "", "name or id of a job")
 	cmd.Flags().StringVar(&executor, "executor", "", "name or id of an executor")
 	cli.ChoiceFlag(cmd, &by, "by", "", []string{"job", "executor", "label", "error"}, "show which job, executor, label or error failed most")
-	cmd.Flags().Int64Var(&top, "top", 0, "with --by: how many at most, up to 50 (default 10)")
+	cli.NumberFlag(cmd.Flags(), &top, "top", "", 0, 0, 50, "with --by: how many at most, up to 50 (default 10)")
 	cmd.MarkFlagsMutuallyExclusive("job", "executor", "by")
 	StepFlags(cmd, &step)
 	return a.ServerFlags(cmd)
@@ -154,7 +156,7 @@ func printFailures(a *cli.App, s *cli.Session, by string, got apiclient.Doc[apic
 		return err
 	}
 	t := got.Value.Total
-	a.Say("In all %d of %d runs since %s failed, timed out or were lost.", t.Failed+t.TimedOut+t.Lost, t.Runs, output.Stamp(got.Value.From))
+	a.Say("In all %d of %s since %s failed, timed out or were lost.", t.Failed+t.TimedOut+t.Lost, spelling.Count(t.Runs, "run", ""), output.Stamp(got.Value.From))
 	return nil
 }
 
@@ -175,7 +177,7 @@ func PrintStatistics(a *cli.App, s *cli.Session, got apiclient.Doc[apiclient.Sta
 		return err
 	}
 	t := got.Value.Total
-	a.Say("In all %d runs since %s: %d succeeded, %d failed, timed out, lost or missed.", t.Runs, output.Stamp(got.Value.From), t.Succeeded, t.Failed+t.TimedOut+t.Lost+t.Missed)
+	a.Say("In all %s since %s: %d succeeded, %d failed, timed out, lost or missed.", spelling.Count(t.Runs, "run", ""), output.Stamp(got.Value.From), t.Succeeded, t.Failed+t.TimedOut+t.Lost+t.Missed)
 	return nil
 }
 
@@ -239,8 +241,8 @@ with -o json or yaml; "carillon timer list" shows them.`,
 			return nil
 		}),
 	}
-	cmd.Flags().StringVar(&p.By, "by", "", "overdue by longer than that (default 1m)")
-	cmd.Flags().Int64VarP(&p.Limit, "limit", "n", 0, "how many at most (default 100)")
+	settings.SpanTextVar(cmd.Flags(), &p.By, "by", "overdue by longer than that (default 1m)")
+	cli.NumberFlag(cmd.Flags(), &p.Limit, "limit", "n", 0, 0, 200, "how many at most, up to 200 (default 100)")
 	return cmd
 }
 
@@ -248,7 +250,7 @@ with -o json or yaml; "carillon timer list" shows them.`,
 // passed by that long, and which command lists them. It is empty as well when who asks
 // may not see timers.
 func overdueTimers(ctx context.Context, a *cli.App, s *cli.Session, by string) (lines []string) {
-	span, err := time.ParseDuration(cmp.Or(by, "1m"))
+	span, err := settings.ParseSpan(cmp.Or(by, "1m"))
 	if err != nil {
 		return nil
 	}

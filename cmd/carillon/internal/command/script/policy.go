@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
@@ -75,6 +76,9 @@ func scriptPolicy(a *cli.App) *cobra.Command {
 			return output.One(s.Printer, scriptPolicyView, p)
 		}),
 	}
+	for location, flag := range map[string]string{"hosts": "--callback-hosts", "maxTimeout": "--callback-max-timeout", "perHost": "--callbacks-per-host"} {
+		cli.NameField(cmd, "body.callbacks."+location, flag)
+	}
 	cli.ChoicesFlag(cmd, &chosen, "languages", append([]string{"none"}, scriptLanguages...), "languages whose scripts may be written and run, separated by commas, or none")
 	cmd.Flags().BoolVar(&calls, "http", false, "whether jobs may make HTTP calls")
 	cmd.Flags().StringVar(&note, "note", "", "why; kept with the policy")
@@ -91,8 +95,8 @@ type callbackFlags struct {
 
 func (f *callbackFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.hosts, "callback-hosts", "", "whom the admin nodes may call, as api.example.com,*.example.org:8443, or none")
-	flags.StringVar(&f.timeout, "callback-max-timeout", "", "the longest that a callback may take, up to 10m (default 30s)")
-	flags.Int64Var(&f.perHost, "callbacks-per-host", 0, "callbacks to one host that each node makes at a time (default 32)")
+	settings.SpanTextVar(flags, &f.timeout, "callback-max-timeout", "the longest that a callback may take, up to 10m (default 30s)")
+	cli.NumberFlag(flags, &f.perHost, "callbacks-per-host", "", 0, 0, 0, "callbacks to one host that each node makes at a time (default 32)")
 	flags.BoolVar(&f.newSecret, "new-callback-secret", false, "sign callbacks with a new secret from now on")
 }
 

@@ -44,6 +44,7 @@ a label, too. Timers are found by the beginning of their key, and runs by their 
 			return nil
 		}),
 	}
+	cli.NameField(cmd, "query.q", "TEXT")
 	return a.ServerFlags(cmd)
 }
 

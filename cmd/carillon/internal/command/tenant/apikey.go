@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
@@ -87,7 +88,7 @@ it as CARILLON_API_KEY.`,
 	}
 	role = "viewer"
 	cli.ChoicesFlag(cmd, &role, "role", keyRoles, "what it may do, one or several separated by commas: "+cli.OrList(keyRoles))
-	cmd.Flags().DurationVar(&expires, "expires", 0, "after this much time, for example 24h (0 = never)")
+	settings.SpanVar(cmd.Flags(), &expires, "expires", 0, "after this much time, for example 24h (0 = never)")
 	executorFlag(cmd, &r.Executors, "bind all its rights")
 	cmd.Flags().StringSliceVar(&r.CallHandlers, "handler", nil, "single handlers that it may call and set timers of, as EXECUTOR/HANDLER (only with the roles caller and timer)")
 	return cmd

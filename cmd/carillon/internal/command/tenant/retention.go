@@ -118,9 +118,9 @@ Idempotency-Key for a day.`,
 		},
 	}
 	retentionJob(a, cmd, &job)
-	cmd.Flags().Int64Var(&w.RunDays, "run-days", 0, "how many days runs are kept after their end")
-	cmd.Flags().Int64Var(&w.LogDays, "log-days", 0, "how many days their logs are kept")
-	cmd.Flags().Int64Var(&w.RunCount, "run-count", 0, "how many of the newest ended runs of each job are kept")
+	cli.NumberFlag(cmd.Flags(), &w.RunDays, "run-days", "", 0, 0, 0, "how many days runs are kept after their end")
+	cli.NumberFlag(cmd.Flags(), &w.LogDays, "log-days", "", 0, 0, 0, "how many days their logs are kept")
+	cli.NumberFlag(cmd.Flags(), &w.RunCount, "run-count", "", 0, 0, 0, "how many of the newest ended runs of each job are kept")
 	cmd.Flags().StringVar(&version, "if-version", "", "only if the rule is at this version (default: as it was read)")
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
@@ -155,6 +156,6 @@ func tenantDelete(a *cli.App) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&confirm, "confirm", "", "the tenant's name, instead of typing it in")
-	cmd.Flags().DurationVar(&grace, "grace", 168*time.Hour, "how long it can be restored; 0s: not at all")
+	settings.SpanVar(cmd.Flags(), &grace, "grace", 168*time.Hour, "how long it can be restored; 0s: not at all")
 	return cmd
 }

@@ -2,6 +2,7 @@ package timer
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
@@ -10,7 +11,9 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/run"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // timerView shows timers; the column WHY explains one that did not run.
@@ -68,6 +71,17 @@ func splitTarget(text string) (executor, handler string, err error) {
 	return executor, handler, nil
 }
 
+// exists refuses an executor that is not there. Callers that may see no executors get nil.
+func exists(ctx context.Context, s *cli.Session, executor string) error {
+	if executor == "" {
+		return nil
+	}
+	if _, err := cli.FindExecutor(ctx, s, executor); cli.CodeOf(err) == cli.ExitNotFound {
+		return err
+	}
+	return nil
+}
+
 func timerSet(a *cli.App) *cobra.Command {
 	var r apiclient.TimerRequest
 	var input string
@@ -100,13 +114,13 @@ nothing will run, which is said. --policy replace sets it anew.`,
 	flags := cmd.Flags()
 	flags.StringVar(&r.Key, "key", "", "names it among the timers of its handler (default: the server makes one)")
 	flags.StringVar(&r.At, "at", "", "when, RFC 3339")
-	flags.StringVar(&r.After, "after", "", "how long from now, for example 30m")
+	settings.SpanTextVar(flags, &r.After, "after", "how long from now, for example 30m")
 	flags.StringVar(&input, "input", "", "JSON, @FILE, or @- for standard input")
 	cli.ChoiceFlag(cmd, &r.Policy, "policy", "", []string{"keep", "replace", "reject"}, "where the key is in use: keep, replace or reject (default: keep)")
 	flags.StringSliceVar(&r.Labels, "label", nil, "words to find it and to cancel it by")
-	flags.Int64Var(&r.MaxAttempts, "max-attempts", 0, "at most as many as the handler declares (default: as many)")
-	flags.StringVar(&r.Timeout, "timeout", "", "of one attempt (default: as the handler declares)")
-	flags.StringVar(&r.StartWithin, "start-within", "", "how long it may wait for an instance (default: as the handler declares)")
+	cli.NumberFlag(flags, &r.MaxAttempts, "max-attempts", "", 0, 0, 0, "at most as many as the handler declares (default: as many)")
+	settings.SpanTextVar(flags, &r.Timeout, "timeout", "of one attempt (default: as the handler declares)")
+	settings.SpanTextVar(flags, &r.StartWithin, "start-within", "how long it may wait for an instance (default: as the handler declares)")
 	flags.StringVar(&r.Note, "note", "", "why; shown beside the run")
 	return cmd
 }
@@ -139,7 +153,7 @@ func timerGet(a *cli.App) *cobra.Command {
 
 func timerList(a *cli.App) *cobra.Command {
 	var p apiclient.ListTimersParams
-	limit := 50
+	var limit int
 	cmd := &cobra.Command{
 		Use: "list [EXECUTOR/HANDLER]", Aliases: []string{"ls"}, Short: "List timers", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTimers(a, false),
 		Example: "  carillon timer list shop/cancel-order --prefix order-\n  carillon timer list --state ended --label eu",
@@ -150,6 +164,9 @@ func timerList(a *cli.App) *cobra.Command {
 				}
 			}
 			timers, err := apiclient.List[apiclient.Timer](cmd.Context(), limit, s.ListTimers, p)
+			if err == nil && len(timers) == 0 {
+				err = exists(cmd.Context(), s, p.Executor)
+			}
 			return cli.PrintList(a, s, timerView, timers, err, "No timers. Set one with: carillon timer set EXECUTOR/HANDLER --after 30m")
 		}),
 	}
@@ -159,7 +176,7 @@ func timerList(a *cli.App) *cobra.Command {
 	flags.StringVar(&p.Label, "label", "", "one of the labels")
 	flags.StringVar(&p.From, "from", "", "set for this instant or later, RFC 3339")
 	flags.StringVar(&p.To, "to", "", "set for an earlier instant, RFC 3339")
-	flags.IntVarP(&limit, "limit", "n", limit, "at most this many (0 = all)")
+	cli.LimitFlag(cmd, &limit, 50, "at most this many")
 	return cmd
 }
 
@@ -178,7 +195,12 @@ func timerCount(a *cli.App) *cobra.Command {
 			if done, err := cli.PrintMachine(s, count, err); done {
 				return err
 			}
-			a.Say("%d timers are pending.", count.Value.Pending)
+			if count.Value.Pending == 0 {
+				if err := exists(cmd.Context(), s, p.Executor); err != nil {
+					return err
+				}
+			}
+			a.Say("%s pending.", spelling.Count(count.Value.Pending, "timer is", "timers are"))
 			rows := make([]apiclient.Doc[apiclient.HandlerTimerCount], len(count.Value.ByHandler))
 			for i, c := range count.Value.ByHandler {
 				rows[i].Value = c
@@ -204,6 +226,9 @@ func timerStatistics(a *cli.App) *cobra.Command {
 				return err
 			}
 			got, err := s.SumTimers(cmd.Context(), p)
+			if err == nil && len(got.Value.Items) == 0 {
+				err = exists(cmd.Context(), s, p.Executor)
+			}
 			return run.PrintStatistics(a, s, got, err)
 		}),
 	}
@@ -272,7 +297,7 @@ one of those is.`,
 			if unknown == len(r.Keys) {
 				code = cli.ExitNotFound
 			}
-			return cli.Fail(code, fmt.Errorf("%d of %d timers were not cancelled", refused, len(r.Keys)))
+			return cli.Fail(code, fmt.Errorf("%d of %s not cancelled", refused, spelling.Count(len(r.Keys), "timer was", "timers were")))
 		}),
 	}
 	flags := cmd.Flags()
@@ -323,6 +348,6 @@ func timerReschedule(a *cli.App) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&r.At, "at", "", "when, RFC 3339")
-	cmd.Flags().StringVar(&r.After, "after", "", "how long from now, for example 30m")
+	settings.SpanTextVar(cmd.Flags(), &r.After, "after", "how long from now, for example 30m")
 	return cmd
 }
