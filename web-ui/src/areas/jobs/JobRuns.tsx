@@ -1,8 +1,7 @@
 // The runs of a job below its backfills.
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { RunBars } from '../runs/RunBars'
-import { RunFilters } from '../runs/RunsPage'
-import { RunTable } from '../runs/RunTable'
+import { RunFilters } from '../runs/RunFilters'
+import { RunList } from '../runs/RunList'
 import { JobBackfills } from './change/JobBackfills'
 
 export function JobRunsTab() {
@@ -14,8 +13,7 @@ export function JobRunsTab() {
     <>
       <JobBackfills jobId={jobId} />
       <RunFilters search={search} onChange={go} jobId={jobId} />
-      <RunBars search={search} onChange={go} jobId={jobId} />
-      <RunTable search={search} onChange={go} jobId={jobId} />
+      <RunList search={search} onChange={go} jobId={jobId} />
     </>
   )
 }
