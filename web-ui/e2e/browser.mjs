@@ -7,7 +7,7 @@ import { chromium } from 'playwright-core'
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 /** Against a hang only: a loaded machine draws a page in many seconds. */
 export const GUARD_MS = 60_000
-const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 
 export const env = {
   url: (process.env.CARILLON_E2E_URL ?? 'http://127.0.0.1:8080').replace(/\/$/, ''),
@@ -55,7 +55,7 @@ export async function shot(page, name) {
 /** Accessibility violations as lines; empty when the page is clean. */
 export async function axe(page) {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axeSource)
-  const result = await page.evaluate((rules) => window.axe.run(document, { runOnly: rules }), RULES)
+  const result = await page.evaluate((rules) => window.axe.run(document, { runOnly: rules, rules: { 'target-size': { enabled: true } } }), RULES)
   return result.violations.map((v) => `${v.id} ×${v.nodes.length}: ${v.nodes[0].html.slice(0, 160)}`)
 }
 

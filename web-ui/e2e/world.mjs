@@ -64,7 +64,17 @@ export async function says(locator, pattern) {
 
 /** Chooses options of a select by their texts; without a text, the first one. */
 export async function choose(name, ...texts) {
+  const several = page.getByRole('button', { name: new RegExp(`^${name}: `) })
+  if ((await several.count()) > 0 && (await several.getAttribute('aria-expanded')) !== null) {
+    await several.click()
+    for (const text of texts) await page.getByRole('group', { name }).getByLabel(text, { exact: true }).check()
+    return
+  }
   const box = page.getByRole('combobox', { name })
+  if ((await box.evaluate((one) => one.tagName)) === 'SELECT') {
+    await box.selectOption({ label: texts[0] })
+    return
+  }
   await box.click()
   await box.and(page.locator('[aria-controls]')).waitFor() // the list has its name once it is open
   // Other lists, closed before, stay in the page: this is the one of the box.

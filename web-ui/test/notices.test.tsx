@@ -14,9 +14,11 @@ it('what is said and asked before anything can draw it waits, and is said once',
   const answer = modal.confirm({ title: 'Go on?', okText: 'Yes', cancelText: 'No' })
   const first = render(<NoticesHolder />)
   await screen.findByText('saved')
+  fireEvent.click(screen.getByRole('button', { name: 'action.close' }))
   fireEvent.click(await screen.findByRole('button', { name: 'Yes' }))
   expect(await answer).toBe(true)
 
+  expect(screen.queryByText('saved')).toBeNull()
   first.unmount()
   message.info('meanwhile')
   render(<NoticesHolder />)

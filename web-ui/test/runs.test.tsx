@@ -10,7 +10,7 @@ import { queryClient } from '../src/api/queries'
 import type { Run, RunDetail } from '../src/api/types'
 import { en } from '../src/i18n/en'
 import { RunErrors, RunSnoozes } from '../src/areas/runs/RunPage'
-import { RunFilters } from '../src/areas/runs/RunsPage'
+import { RunFilters } from '../src/areas/runs/RunFilters'
 import { RunTable } from '../src/areas/runs/RunTable'
 
 vi.mock('@tanstack/react-router', async (original) => ({ ...(await original<object>()), Link: ({ children }: { children: ReactNode }) => <a href="#link">{children}</a> }))

@@ -32,13 +32,14 @@ import { tenantOfAddress } from './tenantPath'
 import { Banners } from './Banners'
 import { Mark } from '../ui/Mark'
 import { useCan, useConnection, useSession, useShowError } from '../ui/hooks'
+import { later } from '../ui/later'
 import { MenuButton } from '../ui/MenuButton'
 import { isBound, Permitted } from './Permitted'
 import { LanguageMenu, ThemeMenu, TimesMenu, useOwnPreferences } from './Preferences'
 import { InShell } from './RouteStates'
 
-const NavDrawer = lazy(() => loadChunk(() => import('./NavDrawer')))
-const SearchDialog = lazy(() => loadChunk(() => import('./SearchDialog')))
+const NavDrawer = later(() => import('./NavDrawer'))
+const SearchDialog = later(() => import('./SearchDialog'))
 const OtherTenant = lazy(() => loadChunk(() => import('./OtherTenant')))
 
 type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'timers' | 'executors' | 'calendars' | 'notifications' | 'integrations' | 'limits' | 'alerts' | 'cluster' | 'people' | 'tenants'; needs?: 'operator'; whole?: true }
@@ -175,11 +176,7 @@ function Search() {
       <Button type="text" icon={<SearchOutlined />} aria-label={t('search.open', { keys })} onClick={() => setOpen(true)}>
         <span className="only-wide muted">{keys}</span>
       </Button>
-      {open && (
-        <Suspense fallback={null}>
-          <SearchDialog onClose={() => setOpen(false)} />
-        </Suspense>
-      )}
+      {open && <SearchDialog onClose={() => setOpen(false)} />}
     </>
   )
 }
@@ -235,11 +232,9 @@ export function Shell() {
         </div>
       </div>
       {open && (
-        <Suspense fallback={null}>
-          <NavDrawer onClose={() => setOpen(false)}>
-            <NavLinks onGo={() => setOpen(false)} />
-          </NavDrawer>
-        </Suspense>
+        <NavDrawer onClose={() => setOpen(false)}>
+          <NavLinks onGo={() => setOpen(false)} />
+        </NavDrawer>
       )}
     </>
   )

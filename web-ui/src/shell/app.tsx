@@ -1,25 +1,14 @@
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { ConfigProvider } from 'antd'
-import { useEffect, useMemo, useState, type ComponentType } from 'react'
+import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { queryClient } from '../api/queries'
 import { ThemeContext, useThemeState } from '../ui/themeContext'
 import { antdLocale } from '../i18n'
-import { loadChunk } from '../lib/chunk'
-import { reportOutdated } from '../lib/connection'
+import { NoticesHolder } from './NoticesHolder'
 import { router } from './router'
 import { antdTheme } from './theme'
-
-/** Not part of the first paint; not much later either, because an error is to be shown without network. */
-function LateNotices() {
-  const [Holder, setHolder] = useState<ComponentType>()
-  useEffect(() => {
-    // Without it nothing can be asked or said: only a reload helps.
-    loadChunk(() => import('./NoticesHolder')).then((chunk) => setHolder(() => chunk.NoticesHolder), reportOutdated)
-  }, [])
-  return Holder && <Holder />
-}
 
 export function CarillonApp() {
   const theme = useThemeState()
@@ -31,7 +20,7 @@ export function CarillonApp() {
         <QueryClientProvider client={queryClient}>
           <RouterProvider router={router} />
         </QueryClientProvider>
-        <LateNotices />
+        <NoticesHolder />
       </ConfigProvider>
     </ThemeContext.Provider>
   )

@@ -200,43 +200,43 @@ const notifications = createRoute({
   path: '/settings/notifications',
   component: page(() => import('../areas/alerts/AlertsPage'), 'NotificationsPage'),
 })
-const rulesPage = () => import('../areas/alerts/AlertRulesPage')
+const rulePage = () => import('../areas/alerts/AlertRulePage')
 const alertRules = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => notifications,
   path: '/rules',
-  component: page(rulesPage, 'AlertRulesTab'),
+  component: page(() => import('../areas/alerts/AlertRulesPage'), 'AlertRulesTab'),
 })
 const alertRuleNew = createRoute({
   staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
   path: '/settings/notifications/rules/new',
-  component: page(rulesPage, 'AlertRuleNewPage'),
+  component: page(rulePage, 'AlertRuleNewPage'),
 })
 const alertRule = createRoute({
   staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
   path: '/settings/notifications/rules/$ruleId',
-  component: page(rulesPage, 'AlertRuleEditPage'),
+  component: page(rulePage, 'AlertRuleEditPage'),
 })
-const channelsPage = () => import('../areas/alerts/AlertChannelsPage')
+const channelPage = () => import('../areas/alerts/AlertChannelPage')
 const alertChannels = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => notifications,
   path: '/channels',
-  component: page(channelsPage, 'AlertChannelsTab'),
+  component: page(() => import('../areas/alerts/AlertChannelsPage'), 'AlertChannelsTab'),
 })
 const alertChannelNew = createRoute({
   staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
   path: '/settings/notifications/channels/new',
-  component: page(channelsPage, 'AlertChannelNewPage'),
+  component: page(channelPage, 'AlertChannelNewPage'),
 })
 const alertChannel = createRoute({
   staticData: { needs: 'editor', whole: true },
   getParentRoute: () => app,
   path: '/settings/notifications/channels/$channelId',
-  component: page(channelsPage, 'AlertChannelEditPage'),
+  component: page(channelPage, 'AlertChannelEditPage'),
 })
 const silences = createRoute({
   staticData: { needs: 'viewer', whole: true },

@@ -13,12 +13,14 @@ interface Props {
   allowClear?: boolean
   /** Known name of the value, until the list has it. */
   valueName?: string
+  /** Asked for by a click on a button that this one replaces: it stands open and takes over the focus. */
+  asked?: boolean
 }
 
 const SEARCH_DELAY_MS = 250
 
 /** Chooses an executor; searches at the server, so it works with thousands. */
-export function ExecutorSelect({ value, onChange, id, label, placeholder, allowClear, valueName }: Props) {
+export function ExecutorSelect({ value, onChange, id, label, placeholder, allowClear, valueName, asked }: Props) {
   const [typed, setTyped] = useState('')
   const q = useDebounced(typed, SEARCH_DELAY_MS)
   const found = useQuery({ ...queries.executors({ q, limit: 100 }), refetchInterval: false })
@@ -31,6 +33,10 @@ export function ExecutorSelect({ value, onChange, id, label, placeholder, allowC
     <Select
       id={id}
       aria-label={label}
+      autoFocus={asked}
+      defaultOpen={asked}
+      // A list outside of a dialog of the browser could not be reached.
+      getPopupContainer={(field: HTMLElement) => field.closest('dialog') ?? document.body}
       className="full"
       allowClear={allowClear}
       showSearch={{ filterOption: false, onSearch: setTyped }}

@@ -1,6 +1,6 @@
 import { useEffect, useRef, type ReactNode } from 'react'
 import { arriveAt } from '../lib/focus'
-import { useDocumentTitle } from './hooks'
+import { useDocumentTitle, useNarrow } from './hooks'
 
 interface Props {
   title: string
@@ -8,6 +8,8 @@ interface Props {
   heading?: ReactNode
   crumbs?: ReactNode
   sub?: ReactNode
+  /** What the page is for. On a phone it follows the content, so that the list is in view. */
+  help?: string
   actions?: ReactNode
   /** The other pages of its subject. */
   tabs?: ReactNode
@@ -15,8 +17,9 @@ interface Props {
 }
 
 /** One page: its title (also the tab's), what can be done, and its content. */
-export function Page({ title, heading, crumbs, sub, actions, tabs, children }: Props) {
+export function Page({ title, heading, crumbs, sub, help, actions, tabs, children }: Props) {
   const head = useRef<HTMLHeadingElement>(null)
+  const narrow = useNarrow()
   useDocumentTitle(title)
   // One page may follow another of its kind: the same heading with a new title.
   useEffect(() => {
@@ -29,11 +32,13 @@ export function Page({ title, heading, crumbs, sub, actions, tabs, children }: P
           {crumbs && <div className="crumbs">{crumbs}</div>}
           <h1 ref={head} tabIndex={-1}>{heading ?? title}</h1>
           {sub && <div className="muted">{sub}</div>}
+          {help && !narrow && <div className="muted">{help}</div>}
         </div>
         {actions && <div className="row">{actions}</div>}
       </div>
       {tabs}
       {children}
+      {help && narrow && <p className="muted page-help">{help}</p>}
     </>
   )
 }

@@ -1,11 +1,18 @@
 import { SearchOutlined } from '@ant-design/icons'
-import { Input } from 'antd'
 import { useEffect, useEffectEvent, useRef, useState } from 'react'
+import { TextField } from './TextField'
 
 const DELAY_MS = 300
 
+interface Props {
+  value: string | undefined
+  onChange: (text: string | undefined) => void
+  label: string
+  className?: string
+}
+
 /** A search field whose settled text goes into the address. */
-export function SearchBox({ value, onChange, label }: { value: string | undefined; onChange: (text: string | undefined) => void; label: string }) {
+export function SearchBox({ value, onChange, label, className = 'f-search' }: Props) {
   const [text, setText] = useState(value ?? '')
   const sent = useRef(value ?? '')
   const report = useEffectEvent(onChange)
@@ -24,16 +31,5 @@ export function SearchBox({ value, onChange, label }: { value: string | undefine
     }, DELAY_MS)
     return () => clearTimeout(timer)
   }, [text])
-  return (
-    <Input
-      className="f-search"
-      type="search"
-      allowClear
-      prefix={<SearchOutlined aria-hidden="true" />}
-      aria-label={label}
-      placeholder={label}
-      value={text}
-      onChange={(event) => setText(event.target.value)}
-    />
-  )
+  return <TextField className={className} type="search" clears icon={<SearchOutlined aria-hidden="true" />} label={label} value={text} onChange={setText} />
 }

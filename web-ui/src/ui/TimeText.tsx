@@ -1,9 +1,9 @@
 // Instants in three dresses: relative with the absolute ones on hover, a
 // countdown, and absolute with its zone. A person may want all of them absolute.
-import { Tooltip } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { humanDuration } from '../lib/duration'
 import { formatInstant, formatWithZone, localZone } from '../lib/time'
+import { Hint } from './Hint'
 import { useNow } from './hooks'
 import { useTimeStyle, useZone } from './timeStyle'
 
@@ -22,9 +22,9 @@ function AbsoluteTimes({ at, zone }: { at: string; zone?: string }) {
   return (
     <>
       {rows.map(([label, name]) => (
-        <div key={name} className="nowrap">
+        <span key={name} className="line nowrap">
           {label}: {formatWithZone(at, name, true)}
-        </div>
+        </span>
       ))}
     </>
   )
@@ -43,11 +43,11 @@ function FarAway({ at, zone, fallback = '—' }: Props) {
   const whole = Math.trunc(delta / 1_000) * 1_000
   const text = humanDuration(Math.abs(whole), t)
   return (
-    <Tooltip styles={{ root: { maxWidth: 'none' } }} title={<AbsoluteTimes at={at} zone={zone} />}>
+    <Hint hint={() => <AbsoluteTimes at={at} zone={zone} />}>
       <time dateTime={at} className="num nowrap">
         {Math.abs(whole) < 1_000 ? t('time.now') : whole > 0 ? t('time.in', { text }) : t('time.ago', { text })}
       </time>
-    </Tooltip>
+    </Hint>
   )
 }
 
@@ -56,11 +56,11 @@ export function AbsoluteTime({ at, zone, ms = false, fallback = '—' }: Props &
   const own = useZone()
   if (!at) return <span className="muted">{fallback}</span>
   return (
-    <Tooltip styles={{ root: { maxWidth: 'none' } }} title={<AbsoluteTimes at={at} zone={zone} />}>
+    <Hint hint={() => <AbsoluteTimes at={at} zone={zone} />}>
       <time dateTime={at} className="num">
         <span className="nowrap">{formatInstant(at, own, ms)}</span> <span className="muted">{own}</span>
       </time>
-    </Tooltip>
+    </Hint>
   )
 }
 

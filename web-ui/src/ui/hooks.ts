@@ -21,6 +21,19 @@ export function useConnection(): ConnectionState {
   return useSyncExternalStore(subscribeConnection, getConnection)
 }
 
+const NARROW = '(max-width: 720px)'
+
+function subscribeNarrow(listener: () => void): () => void {
+  const query = matchMedia(NARROW)
+  query.addEventListener('change', listener)
+  return () => query.removeEventListener('change', listener)
+}
+
+/** The width of a phone, as in the style sheets. */
+export function useNarrow(): boolean {
+  return useSyncExternalStore(subscribeNarrow, () => matchMedia(NARROW).matches)
+}
+
 export function useLang(): Lang {
   const { i18n } = useTranslation()
   return i18n.language === 'zh' ? 'zh' : 'en'
@@ -98,8 +111,7 @@ export function useShowError(): (err: unknown) => void {
       notification.error({
         title: text(err),
         description: [details, api?.requestId && `${t('errors.requestId')}: ${api.requestId}`].filter(Boolean).join('\n'),
-        style: { whiteSpace: 'pre-line' },
-        duration: 8,
+        seconds: 8,
       })
     },
     [t, text],

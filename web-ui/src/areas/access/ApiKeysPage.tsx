@@ -1,17 +1,11 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
-import { Form, Input, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { accessApi, accessQueries } from './access'
-import { queryClient } from '../../api/queries'
+import { accessApi, accessQueries, refreshKeys } from './access'
 import type { ApiKey, KeyRole } from '../../api/types'
 import { ActionButton } from '../../ui/ActionButton'
-import { complainAt } from '../../ui/complain'
-import { Dialog } from '../../ui/Dialog'
-import { BoundTo, boundOrNone, ExecutorBound } from './ExecutorBound'
-import { useShowError } from '../../ui/hooks'
-import { expiryIn, useExpiryOptions } from '../executors/JoinTokens'
+import { BoundTo } from './BoundTo'
 import { Page } from '../../ui/Page'
 import { PeopleTabs } from './PeopleTabs'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
@@ -19,10 +13,12 @@ import { SecretDialog } from '../../ui/SecretDialog'
 import { Blank } from '../../ui/States'
 import { RelativeTime } from '../../ui/TimeText'
 import { useDanger } from '../../ui/useDanger'
+import { later } from '../../ui/later'
+
+const CreateKey = later(() => import('./CreateKey'))
 
 const targetsOf = (one: ApiKey) => [...(one.executors ?? []), ...(one.callHandlers ?? [])]
 const rolesOf = (one: ApiKey) => one.role.split('+') as KeyRole[]
-const refresh = () => void queryClient.invalidateQueries({ queryKey: ['api-keys'] })
 
 export function ApiKeysPage() {
   const { t } = useTranslation()
@@ -31,7 +27,7 @@ export function ApiKeysPage() {
   const [creating, setCreating] = useState(false)
   const [secret, setSecret] = useState<string>()
   const revoke = (key: ApiKey) =>
-    danger({ title: t('keys.revokeTitle', { name: key.name }), content: t('keys.revokeHelp'), action: t('keys.revoke'), work: () => accessApi.deleteApiKey(key.id), done: t('keys.revoked'), after: refresh })
+    danger({ title: t('keys.revokeTitle', { name: key.name }), content: t('keys.revokeHelp'), action: t('keys.revoke'), work: () => accessApi.deleteApiKey(key.id), done: t('keys.revoked'), after: refreshKeys })
   const columns: Column<ApiKey>[] = [
     { key: 'name', title: t('field.name'), kind: 'title', render: (one) => <strong>{one.name}</strong> },
     { key: 'prefix', title: t('keys.prefix'), render: (one) => <span className="mono">{one.prefix}…</span> },
@@ -67,7 +63,7 @@ export function ApiKeysPage() {
     </ActionButton>
   )
   return (
-    <Page title={t('keys.title')} sub={t('keys.help')} actions={create} tabs={<PeopleTabs />}>
+    <Page title={t('keys.title')} help={t('keys.help')} actions={create} tabs={<PeopleTabs />}>
       <div className="card flush">
         <ResourceTable
           label={t('keys.title')}
@@ -89,77 +85,5 @@ export function ApiKeysPage() {
       )}
       {secret && <SecretDialog title={t('keys.secretTitle')} help={t('tokens.secretHelp')} secret={secret} onClose={() => setSecret(undefined)} />}
     </Page>
-  )
-}
-
-interface Fields {
-  name: string
-  roles: KeyRole[]
-  executors?: string[]
-  targets?: string[]
-  days: number
-}
-
-/** The form has a list of roles, targets for handlers, and days for the instant. */
-const FIELDS: Record<string, string> = { role: 'roles', callHandlers: 'targets', expiresAt: 'days' }
-const fieldOfKey = ([first = '']: string[]) => [FIELDS[first] ?? first]
-
-const ROLES: KeyRole[] = ['caller', 'timer', 'viewer', 'manager', 'operator', 'editor', 'scripter', 'admin']
-
-const FIRST_ROLES: KeyRole[] = ['operator']
-
-function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
-  const { t } = useTranslation()
-  const showError = useShowError()
-  const expiry = useExpiryOptions()
-  const [form] = Form.useForm<Fields>()
-  const [busy, setBusy] = useState(false)
-  const roles = Form.useWatch('roles', form) ?? FIRST_ROLES // not known before the form is drawn
-  const submit = async (fields: Fields) => {
-    setBusy(true)
-    try {
-      const key = await accessApi.createApiKey({
-        name: fields.name.trim(),
-        role: fields.roles.join('+'),
-        executors: boundOrNone(fields.executors),
-        callHandlers: boundOrNone(fields.targets),
-        expiresAt: expiryIn(fields.days),
-      })
-      refresh()
-      onClose(key.secret)
-    } catch (err) {
-      if (!complainAt(form, err, fieldOfKey)) showError(err)
-      setBusy(false)
-    }
-  }
-  return (
-    <Dialog title={t('keys.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={() => onClose()}>
-      <Form form={form} layout="vertical" initialValues={{ roles: FIRST_ROLES, days: 365 }} onFinish={submit}>
-        <Form.Item name="name" label={t('field.name')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
-          <Input maxLength={64} autoComplete="off" autoFocus />
-        </Form.Item>
-        <Form.Item name="roles" label={t('field.role')} rules={[{ required: true, message: t('field.required') }]}>
-          <Select
-            mode="multiple"
-            options={ROLES.map((role) => ({ value: role, label: t(`role.${role}`) }))}
-            optionRender={(option) => (
-              <div>
-                {option.label}
-                <div className="muted small">{t(`role.${option.value as KeyRole}Help`)}</div>
-              </div>
-            )}
-          />
-        </Form.Item>
-        <ExecutorBound roles={roles} />
-        {roles.every((role) => role === 'caller' || role === 'timer') && (
-          <Form.Item name="targets" label={t('keys.targets')} extra={t('keys.targetsHelp')}>
-            <Select mode="tags" maxCount={30} tokenSeparators={[',', ' ']} open={false} suffixIcon={null} />
-          </Form.Item>
-        )}
-        <Form.Item name="days" label={t('tokens.expiresIn')}>
-          <Select options={expiry} />
-        </Form.Item>
-      </Form>
-    </Dialog>
   )
 }

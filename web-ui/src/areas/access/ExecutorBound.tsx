@@ -39,10 +39,5 @@ export function ExecutorBound({ roles }: Props) {
   )
 }
 
-/** What a role is bound to, behind its name in a list. */
-export function BoundTo({ names }: { names: string[] }) {
-  return names.length > 0 ? <span className="mono muted"> {names.join(', ')}</span> : null
-}
-
 /** The list for the server; none is the whole tenant. */
 export const boundOrNone = (names: string[] | undefined) => (names && names.length > 0 ? names : undefined)

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../api/endpoints'
 import { queries, queryClient } from '../../api/queries'
 import type { MyInvitation } from '../../api/types'
-import { BoundTo } from './ExecutorBound'
+import { BoundTo } from './BoundTo'
 import { useShowError } from '../../ui/hooks'
 import { message } from '../../ui/notices'
 import { Page } from '../../ui/Page'
@@ -63,7 +63,7 @@ export function InvitationsPage() {
     },
   ]
   return (
-    <Page title={t('invitations.title')} sub={t('invitations.mineHelp')}>
+    <Page title={t('invitations.title')} help={t('invitations.mineHelp')}>
       <div className="card flush">
         <ResourceTable
           label={t('invitations.title')}

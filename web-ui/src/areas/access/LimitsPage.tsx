@@ -61,7 +61,7 @@ export function LimitsPage() {
     },
   ]
   return (
-    <Page title={t('limits.title')} sub={t('limits.help')}>
+    <Page title={t('limits.title')} help={t('limits.help')}>
       <div className="card flush">
         <ResourceTable
           label={t('limits.title')}

@@ -2,6 +2,7 @@ import { PlusOutlined } from '@ant-design/icons'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { later } from '../../ui/later'
 import { accessQueries } from './access'
 import { api } from '../../api/endpoints'
 import { queryClient } from '../../api/queries'
@@ -15,10 +16,12 @@ import { QuotasButton } from './Quotas'
 import { Pager, ResourceTable, type Column } from '../../ui/ResourceTable'
 import { TenantStateChip } from '../../ui/StateChip'
 import { Blank } from '../../ui/States'
-import { CreateTenant, TenantActions } from './TenantActions'
+import { TenantActions } from './TenantActions'
 import { RelativeTime } from '../../ui/TimeText'
 
 /** For platform administrators: the tenants of this installation. */
+const CreateTenant = later(() => import('./CreateTenant'))
+
 export function TenantsPage() {
   const { t } = useTranslation()
   const showError = useShowError()
@@ -73,7 +76,7 @@ export function TenantsPage() {
   return (
     <Page
       title={t('tenants.title')}
-      sub={t('tenants.help')}
+      help={t('tenants.help')}
       actions={
         <ActionButton type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
           {t('tenants.create')}

@@ -1,36 +1,29 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
-import { Form, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { accessApi, accessQueries } from './access'
-import { isApiError } from '../../api/problem'
-import { queryClient } from '../../api/queries'
-import type { Role, User } from '../../api/types'
+import { accessApi, accessQueries, refreshUsers, type Shown } from './access'
+import type { User } from '../../api/types'
 import { ActionButton } from '../../ui/ActionButton'
-import { complainAt } from '../../ui/complain'
-import { Dialog } from '../../ui/Dialog'
-import { BoundTo, boundOrNone, ExecutorBound } from './ExecutorBound'
+import { BoundTo } from './BoundTo'
 import { useSession, useShowError } from '../../ui/hooks'
-import { Invitations, InviteUser, useUserNameRules } from './Invitations'
+import { Invitations } from './Invitations'
 import { message } from '../../ui/notices'
 import { Page } from '../../ui/Page'
 import { PeopleTabs } from './PeopleTabs'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
-import { RoleSelect } from './RoleSelect'
 import { SecretDialog } from '../../ui/SecretDialog'
 import { Blank } from '../../ui/States'
 import { RelativeTime } from '../../ui/TimeText'
 import { useConfirm } from '../../ui/useConfirm'
 import { useDanger } from '../../ui/useDanger'
 import { StateIcon } from '../../ui/StateIcon'
+import { later } from '../../ui/later'
 
-interface Shown {
-  name: string
-  password: string
-}
+const InviteUser = later(() => import('./InviteUser'))
+const CreateUser = later(() => import('./CreateUser'))
 
-const refresh = () => void queryClient.invalidateQueries({ queryKey: ['users'] })
+const ChangeRole = later(() => import('./ChangeRole'))
 
 export function UsersPage() {
   const { t } = useTranslation()
@@ -93,7 +86,7 @@ function useUserColumns(onPassword: (shown: Shown) => void, onRole: (user: User)
     try {
       await work()
       message.success(done)
-      refresh()
+      refreshUsers()
     } catch (err) {
       showError(err)
     }
@@ -107,7 +100,7 @@ function useUserColumns(onPassword: (shown: Shown) => void, onRole: (user: User)
       action: t('action.delete'),
       work: () => accessApi.deleteUser(user.id),
       done: t('users.deleted', { name: user.username }),
-      after: refresh,
+      after: refreshUsers,
     })
   const reset = (user: User) =>
     confirm({
@@ -173,80 +166,4 @@ function useUserColumns(onPassword: (shown: Shown) => void, onRole: (user: User)
         ),
     },
   ]
-}
-
-interface Fields {
-  username: string
-  role: Role
-  executors?: string[]
-  password?: string
-}
-
-/** The role of a member, in the whole tenant or for some executors. */
-function ChangeRole({ user, onClose }: { user: User; onClose: () => void }) {
-  const { t } = useTranslation()
-  const showError = useShowError()
-  const [form] = Form.useForm<Fields>()
-  const role = Form.useWatch('role', form) ?? user.role
-  const [busy, setBusy] = useState(false)
-  const submit = async (fields: Fields) => {
-    setBusy(true)
-    try {
-      await accessApi.updateUser(user.id, { role: fields.role, executors: fields.executors ?? [] })
-      refresh()
-      message.success(t('users.saved', { name: user.username }))
-      onClose()
-    } catch (err) {
-      if (!complainAt(form, err)) showError(err)
-      setBusy(false)
-    }
-  }
-  return (
-    <Dialog title={t('users.roleTitle', { name: user.username })} okText={t('action.save')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
-      <Form form={form} layout="vertical" initialValues={{ role: user.role, executors: user.executors }} onFinish={submit}>
-        <Form.Item name="role" label={t('field.role')}>
-          <RoleSelect />
-        </Form.Item>
-        <ExecutorBound roles={[role]} />
-      </Form>
-    </Dialog>
-  )
-}
-
-function CreateUser({ role, onClose }: { role: Role; onClose: (made?: Shown) => void }) {
-  const { t } = useTranslation()
-  const showError = useShowError()
-  const nameRules = useUserNameRules()
-  const [form] = Form.useForm<Fields>()
-  const chosen = Form.useWatch('role', form)
-  const [busy, setBusy] = useState(false)
-  const submit = async (fields: Fields) => {
-    setBusy(true)
-    try {
-      const user = await accessApi.createUser({ username: fields.username.trim(), role: fields.role, executors: boundOrNone(fields.executors), password: fields.password || undefined })
-      refresh()
-      message.success(t('users.saved', { name: user.username }))
-      onClose(user.password ? { name: user.username, password: user.password } : undefined)
-    } catch (err) {
-      if (isApiError(err, 'conflict')) form.setFields([{ name: 'username', errors: [t('users.nameTaken')] }])
-      else if (!complainAt(form, err)) showError(err)
-      setBusy(false)
-    }
-  }
-  return (
-    <Dialog title={t('users.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={() => onClose()}>
-      <Form form={form} layout="vertical" initialValues={{ role }} onFinish={submit}>
-        <Form.Item name="username" label={t('users.username')} extra={t('users.nameHelp')} validateTrigger="onSubmit" rules={nameRules}>
-          <Input autoComplete="off" autoCapitalize="none" spellCheck={false} />
-        </Form.Item>
-        <Form.Item name="role" label={t('field.role')}>
-          <RoleSelect />
-        </Form.Item>
-        <ExecutorBound roles={[chosen ?? role]} />
-        <Form.Item name="password" label={t('users.password')} extra={t('users.passwordHelp')} rules={[{ min: 12, message: t('password.short') }]}>
-          <Input.Password autoComplete="new-password" />
-        </Form.Item>
-      </Form>
-    </Dialog>
-  )
 }

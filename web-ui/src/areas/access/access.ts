@@ -7,6 +7,16 @@ import type * as T from '../../api/types'
 type Versioned = Pick<T.Tenant, 'id' | 'version'>
 const change = ({ id, version }: Versioned) => ({ ...at(id), header: { 'If-Match': `"${version}"` } })
 
+/** A password that is shown once. */
+export interface Shown {
+  name: string
+  password: string
+}
+
+export const refreshUsers = () => void queryClient.invalidateQueries({ queryKey: ['users'] })
+export const refreshInvitations = () => void queryClient.invalidateQueries({ queryKey: ['invitations'] })
+export const refreshKeys = () => void queryClient.invalidateQueries({ queryKey: ['api-keys'] })
+
 export const accessApi = {
   apiKeys: (signal?: AbortSignal) => take(http.GET('/api/v1/api-keys', { signal })),
   createApiKey: (body: Body<'/api/v1/api-keys', 'post'>) => take(http.POST('/api/v1/api-keys', { body })),

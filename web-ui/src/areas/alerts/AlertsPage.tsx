@@ -5,6 +5,7 @@ import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { alertQueries } from './alerts'
 import { useQuery } from '../../api/useQuery'
+import { useNarrow } from '../../ui/hooks'
 import { Page } from '../../ui/Page'
 import { Tabs } from '../../ui/Tabs'
 import { IncidentsTab } from './IncidentsPage'
@@ -41,18 +42,23 @@ export function NotificationsPage() {
 /** Both say when messages reach nobody. */
 function Alerting({ title, help, tabs, children }: { title: string; help: string; tabs?: ReactNode; children: ReactNode }) {
   const { t } = useTranslation()
+  const narrow = useNarrow()
   const nobody = useQuery(alertQueries.settings()).data?.reachesNobody ?? false
   return (
-    <Page title={title} sub={help} tabs={tabs}>
+    <Page title={title} help={help} tabs={tabs}>
       {nobody && (
         <Alert
           type="warning"
           showIcon
           className="page-alert"
           title={
-            <>
-              {t('alerts.reachesNobody')} <Link to="/settings/notifications/rules">{t('alerts.rules.defaults')}</Link>
-            </>
+            narrow ? (
+              <Link to="/settings/notifications/rules">{t('alerts.reachesNobodyShort')}</Link>
+            ) : (
+              <>
+                {t('alerts.reachesNobody')} <Link to="/settings/notifications/rules">{t('alerts.rules.defaults')}</Link>
+              </>
+            )
           }
         />
       )}

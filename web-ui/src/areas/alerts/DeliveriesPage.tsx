@@ -1,9 +1,10 @@
 import { useQuery } from '../../api/useQuery'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { Select } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { alertQueries } from './alerts'
 import { DeliveryTable } from './DeliveryTable'
+import { Choice } from '../../ui/Choice'
+import { Filters } from '../../ui/Filters'
 import { useDraftSearch } from '../../ui/hooks'
 import { Pager } from '../../ui/ResourceTable'
 import { Blank } from '../../ui/States'
@@ -18,19 +19,9 @@ export function DeliveriesTab() {
   const deliveries = useQuery(alertQueries.deliveries({ ...committed }))
   return (
     <>
-      <div className="filters" role="search">
-        <div className="f-item">
-          <Select
-            aria-label={t('field.state')}
-            className="full"
-            allowClear
-            placeholder={t('deliveries.anyState')}
-            value={search.state}
-            onChange={(state) => setSearch({ state })}
-            options={DELIVERY_STATES.map((value) => ({ value, label: t(`deliveries.state.${value}`) }))}
-          />
-        </div>
-      </div>
+      <Filters label={t('alerts.deliveries')}>
+        <Choice label={t('field.state')} value={search.state} onChange={(state) => setSearch({ state })} options={DELIVERY_STATES.map((value) => ({ value, label: t(`deliveries.state.${value}`) }))} />
+      </Filters>
       <div className="card flush">
         <DeliveryTable
           list={deliveries}

@@ -5,9 +5,11 @@ import { alertApi, refreshAlerts } from './alerts'
 import type { Incident } from '../../api/types'
 import { ActionButton } from '../../ui/ActionButton'
 import { useCan, useShowError } from '../../ui/hooks'
+import { later } from '../../ui/later'
 import { message } from '../../ui/notices'
-import { SilenceDialog } from './SilenceDialog'
 import { useConfirm } from '../../ui/useConfirm'
+
+const SilenceDialog = later(() => import('./SilenceDialog'))
 
 export function IncidentActions({ incident, name, compact }: { incident: Incident; name: string; compact?: boolean }) {
   const { t } = useTranslation()

@@ -2,12 +2,13 @@
 import './alerts.css'
 import { useQuery } from '../../api/useQuery'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { Select } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { alertQueries } from './alerts'
 import type { Incident } from '../../api/types'
 import { IncidentAbout, useKindText } from './AlertWords'
-import { ExecutorSelect } from '../../ui/ExecutorSelect'
+import { Choice } from '../../ui/Choice'
+import { ExecutorFilter, useExecutorName } from '../../ui/ExecutorFilter'
+import { Filters } from '../../ui/Filters'
 import { useCan, useDraftSearch } from '../../ui/hooks'
 import { IncidentActions } from './IncidentActions'
 import { Pager, ResourceTable, type Column } from '../../ui/ResourceTable'
@@ -46,6 +47,7 @@ export function IncidentsTab() {
   // A changed filter starts at the first page.
   const go = (change: Partial<IncidentsSearch>) => setSearch({ ...search, cursor: undefined, ...change })
   const incidents = useIncidents(committed)
+  const executor = useExecutorName(search.executorId)
   const kind = useKindText()
   const canOperate = useCan('operator')
   const columns: Column<Incident>[] = [
@@ -105,20 +107,22 @@ export function IncidentsTab() {
   }
   return (
     <>
-      <div className="filters" role="search">
-        <div className="f-item">
-          <Select<(typeof INCIDENT_LISTS)[number] | 'current'>
-            aria-label={t('field.state')}
-            className="full"
-            value={search.state ?? 'current'}
-            onChange={(state) => go({ state: state === 'current' ? undefined : state })}
-            options={(['current', ...INCIDENT_LISTS] as const).map((value) => ({ value, label: t(`alerts.lists.${value}`) }))}
-          />
-        </div>
-        <div className="f-item">
-          <ExecutorSelect label={t('alerts.executor')} placeholder={t('alerts.anyExecutor')} allowClear value={search.executorId} onChange={(executorId) => go({ executorId })} />
-        </div>
-      </div>
+      <Filters
+        label={t('alerts.incidents')}
+        chips={[
+          search.state && { key: 'state', text: t(`alerts.lists.${search.state}`), onRemove: () => go({ state: undefined }) },
+          search.executorId && { key: 'executor', text: `${t('alerts.executor')}: ${executor}`, onRemove: () => go({ executorId: undefined }) },
+        ]}
+      >
+        <Choice
+          always
+          label={t('field.state')}
+          value={search.state ?? 'current'}
+          onChange={(state) => go({ state: state === 'current' ? undefined : state })}
+          options={(['current', ...INCIDENT_LISTS] as const).map((value) => ({ value, label: t(`alerts.lists.${value}`) }))}
+        />
+        <ExecutorFilter label={t('alerts.executor')} value={search.executorId} onChange={(executorId) => go({ executorId })} />
+      </Filters>
       <div className="card flush">
         <ResourceTable
           label={t('alerts.incidents')}

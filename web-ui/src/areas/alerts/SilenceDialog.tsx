@@ -24,7 +24,7 @@ function matchOfIncident(one: Incident): AlertMatch {
   return { kinds, ...(one.jobId ? { jobIds: [one.jobId] } : one.executorId ? { executorIds: [one.executorId] } : {}) }
 }
 
-export function SilenceDialog({ incident, onClose }: { incident?: Incident; onClose: () => void }) {
+export default function SilenceDialog({ incident, onClose }: { incident?: Incident; onClose: () => void }) {
   const { t } = useTranslation()
   const showError = useShowError()
   const [form] = Form.useForm<Fields>()

@@ -1,7 +1,6 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { Checkbox } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { alertApi, alertQueries, refreshAlerts } from './alerts'
@@ -9,12 +8,15 @@ import type { AlertSilence } from '../../api/types'
 import { ActionButton } from '../../ui/ActionButton'
 import { MatchText } from './AlertWords'
 import { ByWhom } from '../../ui/ByWhom'
+import { Check } from '../../ui/Check'
 import { useCan, useNow } from '../../ui/hooks'
+import { later } from '../../ui/later'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
-import { SilenceDialog } from './SilenceDialog'
 import { Blank } from '../../ui/States'
 import { RelativeTime } from '../../ui/TimeText'
 import { useDanger } from '../../ui/useDanger'
+
+const SilenceDialog = later(() => import('./SilenceDialog'))
 
 export function SilencesTab() {
   const { t } = useTranslation()
@@ -66,9 +68,9 @@ export function SilencesTab() {
     <section className="card flush" aria-label={t('alerts.silences')}>
       <div className="card-head">
         <p className="muted small grow">{t('alerts.silence.help')}</p>
-        <Checkbox checked={over === '1'} onChange={(event) => void navigate({ to: '/settings/notifications/silences', search: event.target.checked ? { over: '1' } : {}, replace: true })}>
+        <Check checked={over === '1'} onChange={(on) => void navigate({ to: '/settings/notifications/silences', search: on ? { over: '1' } : {}, replace: true })}>
           {t('alerts.silence.showOver')}
-        </Checkbox>
+        </Check>
         {create}
       </div>
       <ResourceTable

@@ -1,6 +1,7 @@
 // The lists of a calendar as text, with a picker that puts lines in.
 import './calendars.css'
-import { Button, DatePicker, Form, Input } from 'antd'
+import { CalendarOutlined } from '@ant-design/icons'
+import { Button, Form, Input } from 'antd'
 import type { Rule } from 'antd/es/form'
 import type { Dayjs } from 'dayjs'
 import { useState } from 'react'
@@ -8,6 +9,9 @@ import { useTranslation } from 'react-i18next'
 import { parseDays, parseWindows, type LineFault, type Parsed } from './calendar'
 import type { CalendarFields } from './calendarForm'
 import { localZone } from '../../lib/time'
+import { later } from '../../ui/later'
+
+const LinePicker = later(() => import('./LinePicker'))
 
 const FAULT: Record<LineFault['kind'], 'lineBad' | 'lineDate' | 'lineOrder' | 'lineLong'> = { bad: 'lineBad', date: 'lineDate', order: 'lineOrder', long: 'lineLong' }
 
@@ -84,6 +88,7 @@ interface InsertProps {
 function Insert({ name, label, format, joint, withTime = false }: InsertProps) {
   const { t } = useTranslation()
   const form = Form.useFormInstance<CalendarFields>()
+  const [asked, setAsked] = useState(false)
   const [range, setRange] = useState<[Dayjs, Dayjs] | null>(null)
   const [title, setTitle] = useState('')
   const insert = () => {
@@ -96,15 +101,17 @@ function Insert({ name, label, format, joint, withTime = false }: InsertProps) {
     setRange(null)
     setTitle('')
   }
+  // Three pickers on a page that most people fill in by typing: they come when one is asked for.
+  if (!asked) {
+    return (
+      <Button className="insert-line" icon={<CalendarOutlined />} onClick={() => setAsked(true)}>
+        {label}
+      </Button>
+    )
+  }
   return (
     <div className="row insert-line">
-      <DatePicker.RangePicker
-        aria-label={label}
-        showTime={withTime ? { format: 'HH:mm' } : false}
-        format={format}
-        value={range}
-        onChange={(next) => setRange(next?.[0] && next[1] ? [next[0], next[1]] : null)}
-      />
+      <LinePicker label={label} format={format} withTime={withTime} value={range} onChange={setRange} />
       <Input aria-label={`${label}: ${t('calendars.addName')}`} placeholder={t('calendars.addName')} value={title} maxLength={200} onChange={(event) => setTitle(event.target.value)} />
       <Button onClick={insert} disabled={!range} aria-label={label}>
         {t('calendars.insert')}

@@ -3,7 +3,7 @@ import './calendars.css'
 import { DeleteOutlined, EditOutlined, ImportOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { lazy, Suspense, useState, type ReactNode } from 'react'
+import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { calendarApi, calendarQueries, refreshCalendars } from './calendars'
 import { queryClient } from '../../api/queries'
@@ -15,17 +15,17 @@ import { Changes } from '../../ui/Changes'
 import { Fact } from '../../ui/Fact'
 import { useCan } from '../../ui/hooks'
 import { JobLinks } from '../../ui/JobLinks'
+import { later } from '../../ui/later'
 import { LinkButton } from '../../ui/LinkButton'
 import { modal } from '../../ui/notices'
 import { Page } from '../../ui/Page'
 import { ErrorState, PageSkeleton } from '../../ui/States'
 import { useDanger } from '../../ui/useDanger'
 import { DEFAULT_WEEKEND, formatWall, rangesOf } from './calendar'
-import { loadChunk } from '../../lib/chunk'
 import { serverNow } from '../../lib/connection'
 import { localZone } from '../../lib/time'
 
-const CalendarImport = lazy(() => loadChunk(() => import('./CalendarImport')))
+const CalendarImport = later(() => import('./CalendarImport'))
 
 export function CalendarPage() {
   const { t } = useTranslation()
@@ -198,11 +198,7 @@ function Actions({ calendar, jobs }: { calendar: Calendar; jobs: { id: Id; name:
       <ActionButton danger icon={<DeleteOutlined />} onClick={remove}>
         {t('calendars.delete')}
       </ActionButton>
-      {importing && (
-        <Suspense fallback={null}>
-          <CalendarImport calendar={calendar} onClose={() => setImporting(false)} />
-        </Suspense>
-      )}
+      {importing && <CalendarImport calendar={calendar} onClose={() => setImporting(false)} />}
     </>
   )
 }

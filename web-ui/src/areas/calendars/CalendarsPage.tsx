@@ -29,7 +29,7 @@ export function CalendarsPage() {
     { key: 'version', title: t('calendars.version'), align: 'right', render: (one) => <span className="num">{one.version}</span> },
   ]
   return (
-    <Page title={t('calendars.title')} sub={t('calendars.help')} actions={create}>
+    <Page title={t('calendars.title')} help={t('calendars.help')} actions={create}>
       <NamedTable
         label={t('calendars.title')}
         list={calendars}

@@ -29,7 +29,7 @@ export function ClusterPage() {
   if (!cluster.data) return <PageSkeleton />
   const { data } = cluster
   return (
-    <Page title={t('cluster.title')} sub={t('cluster.help')}>
+    <Page title={t('cluster.title')} help={t('cluster.help')}>
       <div className="stack">
         <ClusterAlerts cluster={data} />
         <Tiles cluster={data} />

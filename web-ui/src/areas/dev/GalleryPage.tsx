@@ -21,7 +21,7 @@ const nothing = () => {}
 export function GalleryPage() {
   const { t } = useTranslation()
   return (
-    <Page title={t('gallery.title')} sub={t('gallery.help')}>
+    <Page title={t('gallery.title')} help={t('gallery.help')}>
       <div className="stack">
         <States />
         <Part name="Peal">

@@ -2,11 +2,12 @@
 // needs nobody to be signed in, and nothing from another host.
 import './docs.css'
 import { useQuery } from '../../api/useQuery'
-import { Input } from 'antd'
+import { SearchOutlined } from '@ant-design/icons'
 import { useMemo, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { basePath } from '../../lib/base'
 import { matches, operationsOf, schemaText, shapeOf, type Document, type Operation, type Schema } from './reference'
+import { TextField } from '../../ui/TextField'
 
 const SOURCE = basePath + '/api/openapi.json'
 
@@ -32,7 +33,7 @@ export function DocsPage() {
       {doc.data && (
         <>
           <p className="muted">{doc.data.info.description}</p>
-          <Input.Search allowClear aria-label={t('reference.search')} placeholder={t('reference.search')} value={q} onChange={(e) => setQ(e.target.value)} />
+          <TextField type="search" clears icon={<SearchOutlined aria-hidden />} label={t('reference.search')} value={q} onChange={setQ} />
           <p role="status">{t('reference.found', { count: shown.length })}</p>
           {(doc.data.tags ?? []).map((tag) => {
             const own = shown.filter((one) => one.tags?.[0] === tag.name)

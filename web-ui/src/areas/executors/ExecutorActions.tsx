@@ -1,29 +1,18 @@
 // Renaming, disabling and deleting an executor; draining one of its instances.
-import { Button, Checkbox, Form, Input } from 'antd'
-import type { Rule } from 'antd/es/form'
 import { useRef, useState } from 'react'
-import { Link, useNavigate } from '@tanstack/react-router'
+import { useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { executorApi, refreshExecutors } from './executors'
 import type { ExecutorDetail, Instance, RemovedInstance } from '../../api/types'
 import { ActionButton } from '../../ui/ActionButton'
-import { complainAt } from '../../ui/complain'
-import { Dialog } from '../../ui/Dialog'
+import { Check } from '../../ui/Check'
+import { TextField } from '../../ui/TextField'
 import { useShowError } from '../../ui/hooks'
 import { message } from '../../ui/notices'
-import { RelativeTime } from '../../ui/TimeText'
 import { useDanger } from '../../ui/useDanger'
+import { later } from '../../ui/later'
 
-/** What the server takes as a name of an executor. */
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
-
-export function useNameRules(): Rule[] {
-  const { t } = useTranslation()
-  return [
-    { required: true, whitespace: true, message: t('field.required') },
-    { transform: (name: string) => name.trim(), pattern: NAME, message: t('executors.nameRule') },
-  ]
-}
+const RenameDialog = later(() => import('./RenameDialog'))
 
 export function ExecutorActions({ executor }: { executor: ExecutorDetail }) {
   const { t } = useTranslation()
@@ -41,7 +30,7 @@ export function ExecutorActions({ executor }: { executor: ExecutorDetail }) {
       content: (
         <div className="stack">
           <p>{t('executors.disableHelp')}</p>
-          <Input aria-label={t('field.note')} placeholder={t('field.note')} maxLength={512} onChange={(event) => (note.current = event.target.value)} />
+          <TextField label={t('field.note')} maxLength={512} onChange={(text) => (note.current = text)} />
         </div>
       ),
       action: t('executors.disable'),
@@ -66,8 +55,8 @@ export function ExecutorActions({ executor }: { executor: ExecutorDetail }) {
       content: (
         <div className="stack">
           <p>{t('executors.deleteHelp')}</p>
-          <Checkbox onChange={(event) => (along.current.jobs = event.target.checked)}>{t('executors.deleteJobs')}</Checkbox>
-          <Checkbox onChange={(event) => (along.current.instances = event.target.checked)}>{t('executors.deleteInstances', { count: executor.instancesTotal })}</Checkbox>
+          <Check onChange={(on) => (along.current.jobs = on)}>{t('executors.deleteJobs')}</Check>
+          <Check onChange={(on) => (along.current.instances = on)}>{t('executors.deleteInstances', { count: executor.instancesTotal })}</Check>
         </div>
       ),
       action: t('action.delete'),
@@ -88,35 +77,6 @@ export function ExecutorActions({ executor }: { executor: ExecutorDetail }) {
       </ActionButton>
       {renaming && <RenameDialog executor={executor} onClose={() => setRenaming(false)} />}
     </>
-  )
-}
-
-function RenameDialog({ executor, onClose }: { executor: ExecutorDetail; onClose: () => void }) {
-  const { t } = useTranslation()
-  const showError = useShowError()
-  const nameRules = useNameRules()
-  const [form] = Form.useForm<{ name: string }>()
-  const [busy, setBusy] = useState(false)
-  const submit = async ({ name }: { name: string }) => {
-    setBusy(true)
-    try {
-      await executorApi.rename(executor, name.trim())
-      message.success(t('executors.renamed', { name: name.trim() }))
-      refreshExecutors()
-      onClose()
-    } catch (err) {
-      if (!complainAt(form, err)) showError(err)
-      setBusy(false)
-    }
-  }
-  return (
-    <Dialog title={t('executors.renameTitle', { name: executor.name })} okText={t('executors.rename')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
-      <Form form={form} layout="vertical" initialValues={{ name: executor.name }} onFinish={(fields) => void submit(fields)}>
-        <Form.Item name="name" label={t('field.name')} extra={t('executors.renameHelp')} validateTrigger="onSubmit" rules={nameRules}>
-          <Input autoComplete="off" spellCheck={false} />
-        </Form.Item>
-      </Form>
-    </Dialog>
   )
 }
 
@@ -181,7 +141,7 @@ export function RemoveButton({ instance, onRemoved }: { instance: Instance; onRe
         <div className="stack">
           <p>{t('executors.removeHelp')}</p>
           {running > 0 && <p className="st-timeout">{t('executors.removeRunning', { count: running })}</p>}
-          <Input aria-label={t('field.reason')} placeholder={t('field.reason')} maxLength={1000} onChange={(event) => (reason.current = event.target.value)} />
+          <TextField label={t('field.reason')} maxLength={1000} onChange={(text) => (reason.current = text)} />
         </div>
       ),
       action: t('executors.remove'),
@@ -194,26 +154,5 @@ export function RemoveButton({ instance, onRemoved }: { instance: Instance; onRe
     <ActionButton size="small" danger onClick={remove} aria-label={`${t('executors.remove')}: ${name}`}>
       {t('executors.remove')}
     </ActionButton>
-  )
-}
-
-export function RemovedDialog({ removed, onClose }: { removed: RemovedInstance; onClose: () => void }) {
-  const { t } = useTranslation()
-  return (
-    <Dialog title={t('executors.removed', { name: removed.instance.name })} footer={<Button onClick={onClose}>{t('action.close')}</Button>} onCancel={onClose}>
-      <p>
-        {t('executors.removedRuns')} <RelativeTime at={removed.leaseUntil} />
-      </p>
-      <ul className="plain-list">
-        {removed.runs.map((one) => (
-          <li key={one.id}>
-            <Link to="/runs/$runId" params={{ runId: one.id }} onClick={onClose}>
-              {one.jobName} <span className="mono small">{one.id}</span>
-            </Link>{' '}
-            {t(`executors.fate.${one.then}`)}
-          </li>
-        ))}
-      </ul>
-    </Dialog>
   )
 }

@@ -2,22 +2,24 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { Alert, Checkbox } from 'antd'
+import { Alert } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { limitQueries } from './limits'
 import { queries } from '../../api/queries'
 import type { ExecutorDetail, Handler, HandlerVersion, Instance, RefusedDeclaration, RemovedInstance } from '../../api/types'
 import { Changes } from '../../ui/Changes'
+import { Check } from '../../ui/Check'
 import { Denials } from './Denials'
 import { ExecutorCallbacks } from './ExecutorCallbacks'
-import { DrainButton, ExecutorActions, FormerNames, RemoveButton, RemovedDialog } from './ExecutorActions'
+import { DrainButton, ExecutorActions, FormerNames, RemoveButton } from './ExecutorActions'
 import { useCan } from '../../ui/hooks'
 import { Load } from './InstanceLoad'
 import { JoinTokens } from './JoinTokens'
 import { LimitButton, Running, Waiting } from './Limits'
 import { LinkButton } from '../../ui/LinkButton'
 import { MaintenanceCard } from './Maintenance'
+import { later } from '../../ui/later'
 import { Page } from '../../ui/Page'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
 import { InstanceStateChip, OnlineCount } from '../../ui/StateChip'
@@ -25,6 +27,8 @@ import { Blank, ErrorState, PageSkeleton } from '../../ui/States'
 import { RelativeTime } from '../../ui/TimeText'
 import { writeJson } from '../../lib/json'
 import { limitOf } from './limitWords'
+
+const RemovedDialog = later(() => import('./RemovedDialog'))
 
 const SHOWN_VERSIONS = 4
 
@@ -228,14 +232,9 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
     <section className="card flush" aria-label={t('executors.instancesTitle')}>
       <div className="card-head">
         <h2>{t('executors.instancesTitle')}</h2>
-        <Checkbox
-          checked={gone === '1'}
-          onChange={(event) =>
-            void navigate({ to: '/executors/$executorId', params: { executorId: executor.id }, search: event.target.checked ? { gone: '1' } : {}, replace: true })
-          }
-        >
+        <Check checked={gone === '1'} onChange={(on) => void navigate({ to: '/executors/$executorId', params: { executorId: executor.id }, search: on ? { gone: '1' } : {}, replace: true })}>
           {t('executors.includeGone')}
-        </Checkbox>
+        </Check>
       </div>
       <ResourceTable
         label={t('executors.instancesTitle')}

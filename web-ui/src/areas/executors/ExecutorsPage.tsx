@@ -2,24 +2,24 @@ import './executors.css'
 import { AppstoreOutlined, PlusOutlined, TableOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { Button, Form, Input, Segmented } from 'antd'
+import { Button } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { executorApi } from './executors'
-import { isApiError } from '../../api/problem'
-import { queries, queryClient } from '../../api/queries'
+import { queries } from '../../api/queries'
 import type { Executor } from '../../api/types'
-import { complainAt } from '../../ui/complain'
-import { Dialog } from '../../ui/Dialog'
 import { FleetTabs } from './FleetTabs'
-import { useNameRules } from './ExecutorActions'
-import { useCan, useShowError } from '../../ui/hooks'
+import { useCan } from '../../ui/hooks'
+import { later } from '../../ui/later'
+import { Filters } from '../../ui/Filters'
+import { Switcher } from '../../ui/Switcher'
 import { Page } from '../../ui/Page'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
 import { SearchBox } from '../../ui/SearchBox'
 import { OnlineCount } from '../../ui/StateChip'
 import { Blank } from '../../ui/States'
 import { RelativeTime } from '../../ui/TimeText'
+
+const CreateExecutor = later(() => import('./CreateExecutor'))
 
 const LIMIT = 200
 
@@ -45,10 +45,9 @@ export function ExecutorsPage() {
         )
       }
     >
-      <div className="filters" role="search" aria-label={t('executors.title')}>
-        <SearchBox value={search.q} onChange={(q) => go({ q })} label={t('executors.search')} />
-        <Segmented
-          aria-label={t('executors.view')}
+      <Filters label={t('executors.title')} search={<SearchBox value={search.q} onChange={(q) => go({ q })} label={t('executors.search')} />}>
+        <Switcher
+          label={t('executors.view')}
           value={search.view ?? 'cards'}
           onChange={(view) => go({ view: view === 'table' ? 'table' : undefined })}
           options={[
@@ -56,7 +55,7 @@ export function ExecutorsPage() {
             { value: 'table', label: t('executors.table'), icon: <TableOutlined /> },
           ]}
         />
-      </div>
+      </Filters>
       {asTable ? (
         <div className="card flush">
           <ExecutorTable
@@ -149,39 +148,5 @@ function ExecutorTable({ rows, error, onRetry, filtered, onClear, onCreate }: Ta
         </Blank>
       }
     />
-  )
-}
-
-function CreateExecutor({ onClose }: { onClose: () => void }) {
-  const { t } = useTranslation()
-  const navigate = useNavigate()
-  const showError = useShowError()
-  const nameRules = useNameRules()
-  const [form] = Form.useForm<{ name: string; description?: string }>()
-  const [busy, setBusy] = useState(false)
-  const submit = async (fields: { name: string; description?: string }) => {
-    setBusy(true)
-    try {
-      const executor = await executorApi.create({ name: fields.name.trim(), description: fields.description?.trim() || undefined })
-      void queryClient.invalidateQueries({ queryKey: ['executors'] })
-      onClose()
-      await navigate({ to: '/executors/$executorId', params: { executorId: executor.id } })
-    } catch (err) {
-      if (isApiError(err, 'conflict')) form.setFields([{ name: 'name', errors: [t('executors.nameTaken')] }])
-      else if (!complainAt(form, err)) showError(err)
-      setBusy(false)
-    }
-  }
-  return (
-    <Dialog title={t('executors.createTitle')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
-      <Form form={form} layout="vertical" onFinish={submit}>
-        <Form.Item name="name" label={t('executors.name')} extra={t('executors.nameHelp')} validateTrigger="onSubmit" rules={nameRules}>
-          <Input autoComplete="off" autoFocus spellCheck={false} />
-        </Form.Item>
-        <Form.Item name="description" label={t('field.description')}>
-          <Input maxLength={4096} />
-        </Form.Item>
-      </Form>
-    </Dialog>
   )
 }

@@ -68,7 +68,7 @@ export function InstancesPage() {
     { key: 'heartbeat', title: t('executors.heartbeat'), render: ({ instance }) => <RelativeTime at={instance.lastHeartbeatAt} /> },
   ]
   return (
-    <Page title={t('executors.allInstances')} sub={t('executors.allInstancesHelp')} tabs={<FleetTabs />}>
+    <Page title={t('executors.allInstances')} help={t('executors.allInstancesHelp')} tabs={<FleetTabs />}>
       <div className="card flush">
         <ResourceTable
           label={t('executors.allInstances')}

@@ -1,23 +1,20 @@
 // The maintenance switch: of the cluster and the tenant on one page, of an executor on its own.
 import { ToolOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
-import { Checkbox, Form, Input, Radio } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { maintenanceApi, maintenanceQueries, refreshMaintenance, type Scope } from './maintenance'
-import type { Maintenance, MaintenanceRequest, Ref } from '../../api/types'
+import type { Maintenance, Ref } from '../../api/types'
 import { ActionButton } from '../../ui/ActionButton'
+import { Check } from '../../ui/Check'
 import { ByWhom } from '../../ui/ByWhom'
-import { complainAt } from '../../ui/complain'
-import { Dialog } from '../../ui/Dialog'
-import { EndFields, endOf, type EndFieldsValue } from '../../ui/EndFields'
-import { useCan, useSession, useShowError } from '../../ui/hooks'
-import { message } from '../../ui/notices'
+import { useCan, useSession } from '../../ui/hooks'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
 import { RelativeTime } from '../../ui/TimeText'
 import { useDanger } from '../../ui/useDanger'
+import { later } from '../../ui/later'
 
-const MODES = ['wait', 'skip', 'continue'] as const
+const StartDialog = later(() => import('./StartDialog'))
 
 /** With an executor: of this one alone. */
 export function MaintenanceCard({ executor }: { executor?: Ref }) {
@@ -77,9 +74,9 @@ export function MaintenanceCard({ executor }: { executor?: Ref }) {
           <h2>{t('maintenance.title')}</h2>
           <p className="muted small">{t('maintenance.help')}</p>
         </div>
-        <Checkbox checked={past} onChange={(event) => setPast(event.target.checked)}>
+        <Check checked={past} onChange={setPast}>
           {t('maintenance.showEnded')}
-        </Checkbox>
+        </Check>
         {offers.map(
           ([scope, label, may]) =>
             may &&
@@ -100,52 +97,5 @@ export function MaintenanceCard({ executor }: { executor?: Ref }) {
         />
       )}
     </section>
-  )
-}
-
-interface Fields extends EndFieldsValue {
-  mode: MaintenanceRequest['mode']
-  reason?: string
-}
-
-function StartDialog({ scope, what, onClose }: { scope: Scope; what: string; onClose: () => void }) {
-  const { t } = useTranslation()
-  const showError = useShowError()
-  const [form] = Form.useForm<Fields>()
-  const [busy, setBusy] = useState(false)
-  const submit = async (fields: Fields) => {
-    setBusy(true)
-    try {
-      const until = endOf(fields)
-      await maintenanceApi.start(scope, { mode: fields.mode, reason: fields.reason?.trim() ?? '', ...(until ? { until } : {}) })
-      message.success(t('maintenance.started'))
-      refreshMaintenance()
-      onClose()
-    } catch (err) {
-      if (!complainAt(form, err, ([first = '']) => [first === 'until' && form.getFieldValue('lasts') !== 'at' ? 'lasts' : first])) showError(err)
-      setBusy(false)
-    }
-  }
-  return (
-    <Dialog title={what} okText={t('maintenance.start')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy, danger: true }} onOk={form.submit} onCancel={onClose}>
-      <Form form={form} layout="vertical" initialValues={{ mode: 'wait', lasts: 'open' }} onFinish={(fields) => void submit(fields)}>
-        <Form.Item name="mode" label={t('maintenance.mode')}>
-          <Radio.Group>
-            <div className="stack gap-2">
-              {MODES.map((mode) => (
-                <Radio key={mode} value={mode}>
-                  {t(`maintenance.${mode}`)}
-                  <div className="muted small">{t(`maintenance.${mode}Help`)}</div>
-                </Radio>
-              ))}
-            </div>
-          </Radio.Group>
-        </Form.Item>
-        <EndFields open={t('maintenance.open')} />
-        <Form.Item name="reason" label={t('field.reason')} extra={t('maintenance.reasonHelp')}>
-          <Input maxLength={500} autoComplete="off" />
-        </Form.Item>
-      </Form>
-    </Dialog>
   )
 }

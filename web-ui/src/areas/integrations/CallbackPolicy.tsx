@@ -1,19 +1,15 @@
 // Whom the admin nodes may call for the tenant: everybody sees it, platform
 // administrators change it.
 import { useQuery } from '../../api/useQuery'
-import { Form, Input, InputNumber } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { refreshScripts, scriptApi, scriptQueries } from './scripts'
+import { scriptApi, scriptQueries } from './scripts'
+import { setCallbacks } from './setCallbacks'
 import { connectionQueries } from './connections'
 import { queries } from '../../api/queries'
-import type { CallbackPolicyWrite, CallbackSecret, ScriptPolicy } from '../../api/types'
-import { linesOf } from './connectionForm'
-import { parseDuration } from '../../lib/duration'
+import type { CallbackSecret, ScriptPolicy } from '../../api/types'
 import { ActionButton } from '../../ui/ActionButton'
 import { ByWhom } from '../../ui/ByWhom'
-import { complainAt } from '../../ui/complain'
-import { Dialog } from '../../ui/Dialog'
 import { Fact } from '../../ui/Fact'
 import { useCan, useSession, useShowError } from '../../ui/hooks'
 import { LinkButton } from '../../ui/LinkButton'
@@ -21,13 +17,9 @@ import { message } from '../../ui/notices'
 import { SecretDialog } from '../../ui/SecretDialog'
 import { ErrorState } from '../../ui/States'
 import { useConfirm } from '../../ui/useConfirm'
+import { later } from '../../ui/later'
 
-/** Writes the part about callbacks; what agents may do stays as it is now. */
-async function setCallbacks(callbacks: CallbackPolicyWrite, note: string) {
-  const { languages, http } = await scriptApi.scriptPolicy()
-  await scriptApi.setScriptPolicy({ languages, http, callbacks, note })
-  refreshScripts()
-}
+const PolicyDialog = later(() => import('./CallbackPolicyDialog'))
 
 export function CallbackPolicyCard() {
   const { t } = useTranslation()
@@ -145,63 +137,5 @@ function Secret({ policy }: { policy: ScriptPolicy }) {
       {platform && <ActionButton onClick={renew}>{t('callbacks.secretNew')}</ActionButton>}
       {shown && <SecretDialog title={t('callbacks.secret')} help={t('callbacks.secretHelp', { id: shown.keyId })} secret={shown.secret} onClose={() => setShown(undefined)} />}
     </>
-  )
-}
-
-interface Fields {
-  hosts: string
-  maxTimeout: string
-  perHost: number | null
-  note: string
-}
-
-function PolicyDialog({ policy, onClose }: { policy: ScriptPolicy; onClose: () => void }) {
-  const { t } = useTranslation()
-  const showError = useShowError()
-  const [form] = Form.useForm<Fields>()
-  const [busy, setBusy] = useState(false)
-  const { callbacks } = policy
-  const save = async ({ hosts, maxTimeout, perHost, note }: Fields) => {
-    setBusy(true)
-    try {
-      await setCallbacks({ hosts: linesOf(hosts), maxTimeout: maxTimeout.trim(), ...(perHost ? { perHost } : {}) }, note)
-      message.success(t('callbacks.saved'))
-      onClose()
-    } catch (err) {
-      if (!complainAt(form, err, (path) => path.slice(-1))) showError(err)
-    } finally {
-      setBusy(false)
-    }
-  }
-  return (
-    <Dialog title={t('callbacks.formTitle')} okText={t('action.save')} cancelText={t('action.cancel')} confirmLoading={busy} onOk={() => form.submit()} onCancel={onClose}>
-      <p className="muted">{t('callbacks.formHelp')}</p>
-      <Form
-        form={form}
-        layout="vertical"
-        initialValues={{ hosts: callbacks?.hosts.join('\n') ?? '', maxTimeout: callbacks?.maxTimeout ?? '30s', perHost: callbacks?.perHost ?? 32, note: '' } satisfies Fields}
-        onFinish={(fields) => void save(fields)}
-      >
-        <Form.Item name="hosts" label={t('callbacks.hostsField')} extra={t('callbacks.hostsHelp')}>
-          <Input.TextArea className="mono" autoSize={{ minRows: 2, maxRows: 8 }} spellCheck={false} placeholder="api.example.com" />
-        </Form.Item>
-        <div className="form-fields">
-          <Form.Item
-            name="maxTimeout"
-            label={t('callbacks.maxTimeoutField')}
-            extra={t('callbacks.maxTimeoutHelp')}
-            rules={[{ validator: (_, value: string) => (parseDuration(value) >= 0 ? Promise.resolve() : Promise.reject(new Error(t('jobs.form.durationBad')))) }]}
-          >
-            <Input className="mono" maxLength={32} autoComplete="off" />
-          </Form.Item>
-          <Form.Item name="perHost" label={t('callbacks.perHostField')} extra={t('callbacks.perHostHelp')}>
-            <InputNumber min={1} max={512} precision={0} className="full" />
-          </Form.Item>
-        </div>
-        <Form.Item name="note" label={t('callbacks.note')} extra={t('callbacks.noteHelp')}>
-          <Input maxLength={1024} autoComplete="off" />
-        </Form.Item>
-      </Form>
-    </Dialog>
   )
 }

@@ -30,7 +30,7 @@ export function ConnectionsPage() {
     { key: 'tls', title: t('connections.tls'), render: (one) => t(one.spec.tls?.enabled ? 'connections.tlsOn' : 'connections.tlsOff') },
   ]
   return (
-    <Page title={t('connections.title')} sub={t('connections.help')} actions={create} tabs={<IntegrationTabs />}>
+    <Page title={t('connections.title')} help={t('connections.help')} actions={create} tabs={<IntegrationTabs />}>
       <div className="stack">
         <CallbackPolicyCard />
         <h2>{t('connections.list')}</h2>

@@ -1,19 +1,17 @@
 // What agents may do for the tenant: everybody sees it, platform
 // administrators change it.
 import { useQuery } from '../../api/useQuery'
-import { Checkbox, Form, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { refreshScripts, scriptApi, scriptQueries } from './scripts'
-import type { ScriptLanguage, ScriptPolicy } from '../../api/types'
-import { languageOptions, SCRIPT_LANGUAGES } from './scriptWords'
+import { scriptQueries } from './scripts'
+import { SCRIPT_LANGUAGES } from './scriptWords'
 import { ActionButton } from '../../ui/ActionButton'
-import { complainAt } from '../../ui/complain'
-import { Dialog } from '../../ui/Dialog'
-import { useSession, useShowError } from '../../ui/hooks'
-import { message } from '../../ui/notices'
+import { useSession } from '../../ui/hooks'
 import { ErrorState } from '../../ui/States'
 import { RelativeTime } from '../../ui/TimeText'
+import { later } from '../../ui/later'
+
+const PolicyDialog = later(() => import('./ScriptPolicyDialog'))
 
 export function ScriptPolicyCard() {
   const { t } = useTranslation()
@@ -52,46 +50,5 @@ export function ScriptPolicyCard() {
       )}
       {editing && data && <PolicyDialog policy={data} onClose={() => setEditing(false)} />}
     </section>
-  )
-}
-
-interface Fields {
-  languages: ScriptLanguage[]
-  http: boolean
-  note: string
-}
-
-function PolicyDialog({ policy, onClose }: { policy: ScriptPolicy; onClose: () => void }) {
-  const { t } = useTranslation()
-  const showError = useShowError()
-  const [form] = Form.useForm<Fields>()
-  const [busy, setBusy] = useState(false)
-  const save = async (fields: Fields) => {
-    setBusy(true)
-    try {
-      await scriptApi.setScriptPolicy(fields)
-      message.success(t('scripts.policySaved'))
-      refreshScripts()
-      onClose()
-    } catch (err) {
-      if (!complainAt(form, err)) showError(err)
-    } finally {
-      setBusy(false)
-    }
-  }
-  return (
-    <Dialog title={t('scripts.policy')} okText={t('action.save')} cancelText={t('action.cancel')} confirmLoading={busy} onOk={() => form.submit()} onCancel={onClose}>
-      <Form form={form} layout="vertical" initialValues={{ languages: policy.languages, http: policy.http, note: '' }} onFinish={(fields) => void save(fields)}>
-        <Form.Item name="languages" label={t('scripts.policyScripts')}>
-          <Checkbox.Group options={languageOptions} />
-        </Form.Item>
-        <Form.Item name="http" valuePropName="checked">
-          <Checkbox>{t('scripts.policyHTTP')}</Checkbox>
-        </Form.Item>
-        <Form.Item name="note" label={t('scripts.note')}>
-          <Input maxLength={1024} autoComplete="off" />
-        </Form.Item>
-      </Form>
-    </Dialog>
   )
 }

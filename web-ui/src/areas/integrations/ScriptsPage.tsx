@@ -29,7 +29,7 @@ export function ScriptsPage() {
     { key: 'version', title: t('scripts.version'), align: 'right', render: (one) => <span className="num">{one.version}</span> },
   ]
   return (
-    <Page title={t('scripts.title')} sub={t('scripts.help')} actions={create} tabs={<IntegrationTabs />}>
+    <Page title={t('scripts.title')} help={t('scripts.help')} actions={create} tabs={<IntegrationTabs />}>
       <div className="stack">
         <ScriptPolicyCard />
         <NamedTable

@@ -4,7 +4,6 @@ import { EditOutlined, QuestionCircleOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
 import { Link, Outlet, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Alert } from 'antd'
-import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
 import { scriptQueries } from '../integrations/scripts'
 import { queries } from '../../api/queries'
@@ -17,6 +16,7 @@ import { JobActions } from './jobActions'
 import { NextFire } from './jobCells'
 import { JobVerdict } from './JobVerdict'
 import { JsonView } from '../../ui/input/JsonView'
+import { later } from '../../ui/later'
 import { LinkButton } from '../../ui/LinkButton'
 import { PausedBy } from './PausedBy'
 import { Page } from '../../ui/Page'
@@ -26,13 +26,12 @@ import { ErrorState, PageSkeleton } from '../../ui/States'
 import { Tabs } from '../../ui/Tabs'
 import { AbsoluteTime, RelativeTime } from '../../ui/TimeText'
 import { callbackJob, callbackText } from './form/callback'
-import { loadChunk } from '../../lib/chunk'
 import { wireDuration } from '../../lib/duration'
 import { MISFIRE } from './jobWords'
 import { JobDurations, JobRecent, JobWeek } from './JobPictures'
 import { JobErrors } from './JobErrors'
 
-const JobWhy = lazy(() => loadChunk(() => import('./JobWhy')))
+const JobWhy = later(() => import('./JobWhy'))
 
 const PREVIEW_FIRES = 10
 
@@ -93,11 +92,7 @@ export function JobPage() {
         ]}
       />
       <Outlet />
-      {why && (
-        <Suspense fallback={null}>
-          <JobWhy job={data} at={why} />
-        </Suspense>
-      )}
+      {why && <JobWhy job={data} at={why} />}
     </Page>
   )
 }

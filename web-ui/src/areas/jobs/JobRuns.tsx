@@ -1,8 +1,8 @@
-// The runs of a job below its backfills.
+// The runs of a job below its backfills. On a phone the runs come first.
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { RunBars } from '../runs/RunBars'
-import { RunFilters } from '../runs/RunsPage'
-import { RunTable } from '../runs/RunTable'
+import { useNarrow } from '../../ui/hooks'
+import { RunFilters } from '../runs/RunFilters'
+import { RunList } from '../runs/RunList'
 import { JobBackfills } from './change/JobBackfills'
 
 export function JobRunsTab() {
@@ -10,12 +10,14 @@ export function JobRunsTab() {
   const search = useSearch({ from: '/app/jobs/$jobId/runs' })
   const navigate = useNavigate()
   const go = (next: typeof search) => void navigate({ to: '/jobs/$jobId/runs', params: { jobId }, search: next })
+  const narrow = useNarrow()
+  const backfills = <JobBackfills jobId={jobId} />
   return (
     <>
-      <JobBackfills jobId={jobId} />
+      {!narrow && backfills}
       <RunFilters search={search} onChange={go} jobId={jobId} />
-      <RunBars search={search} onChange={go} jobId={jobId} />
-      <RunTable search={search} onChange={go} jobId={jobId} />
+      <RunList search={search} onChange={go} jobId={jobId} />
+      {narrow && backfills}
     </>
   )
 }

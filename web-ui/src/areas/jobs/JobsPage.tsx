@@ -1,22 +1,20 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { Button, Select } from 'antd'
 import { lazy, Suspense, useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { proposalQueries } from './change/proposals'
 import { queries } from '../../api/queries'
 import type { Job } from '../../api/types'
 import { Peal } from '../../charts/Peal'
-import { ExecutorSelect } from '../../ui/ExecutorSelect'
 import { useCan, useDraftSearch } from '../../ui/hooks'
 import { JobActions } from './jobActions'
+import { JobFilters } from './JobFilters'
 import { LinkButton } from '../../ui/LinkButton'
 import { ExecutorCell, JobName, LastRunCell, NextOrPaused } from './jobCells'
 import { Page } from '../../ui/Page'
 import { Pager, ResourceTable, type Column } from '../../ui/ResourceTable'
 import { ShortSchedule } from './ShortSchedule'
-import { SearchBox } from '../../ui/SearchBox'
 import { Blank, PageSkeleton } from '../../ui/States'
 import { loadChunk } from '../../lib/chunk'
 import { isFiltered, type JobsSearch } from '../../lib/search'
@@ -54,56 +52,7 @@ export function JobsPage() {
         </>
       }
     >
-      <div className="filters" role="search" aria-label={t('jobs.list.title')}>
-        <SearchBox value={search.q} onChange={(q) => go({ q })} label={t('jobs.list.search')} />
-        <div className="f-item">
-          <ExecutorSelect
-            allowClear
-            value={search.executorId}
-            onChange={(executorId) => go({ executorId })}
-            label={t('jobs.list.executor')}
-            placeholder={t('jobs.list.executor')}
-          />
-        </div>
-        <Select
-          className="f-item"
-          allowClear
-          aria-label={t('jobs.list.state')}
-          placeholder={t('jobs.list.state')}
-          value={search.state}
-          onChange={(state: JobsSearch['state']) => go({ state })}
-          options={[
-            { value: 'enabled', label: t('jobs.state.enabled') },
-            { value: 'paused', label: t('jobs.state.paused') },
-          ]}
-        />
-        <Select
-          className="f-item"
-          aria-label={t('jobs.list.kind')}
-          value={search.kind ?? 'job'}
-          onChange={(kind: NonNullable<JobsSearch['kind']> | 'job') => go({ kind: kind === 'job' ? undefined : kind })}
-          options={(['job', 'call', 'callback', 'timer', 'all'] as const).map((value) => ({ value, label: t(`jobs.list.kind_${value}`) }))}
-        />
-        <Select
-          className="f-item"
-          aria-label={t('jobs.list.sort')}
-          value={search.sort ?? 'name'}
-          onChange={(sort: NonNullable<JobsSearch['sort']>) => go({ sort: sort === 'name' ? undefined : sort })}
-          options={[
-            { value: 'name', label: `${t('jobs.list.sort')}: ${t('jobs.list.sortName')}` },
-            { value: 'nextFireAt', label: `${t('jobs.list.sort')}: ${t('jobs.list.sortNext')}` },
-            { value: 'updatedAt', label: `${t('jobs.list.sort')}: ${t('jobs.list.sortUpdated')}` },
-          ]}
-        />
-        {proposed && <Button onClick={() => go({ proposed: undefined })}>{t('proposals.title')} ✕</Button>}
-        {search.handler && <Button onClick={() => go({ handler: undefined })}>{t('jobs.list.handler', { handler: search.handler })} ✕</Button>}
-        {search.label && <Button onClick={() => go({ label: undefined })}>{t('jobs.list.label', { label: search.label })} ✕</Button>}
-        {filtered && (
-          <Button type="link" onClick={() => setSearch(search.sort ? { sort: search.sort } : {})}>
-            {t('action.clearFilters')}
-          </Button>
-        )}
-      </div>
+      <JobFilters search={search} onChange={go} onClear={() => setSearch(search.sort ? { sort: search.sort } : {})} />
       {proposed ? (
         <Suspense fallback={<PageSkeleton />}>
           <Proposals />

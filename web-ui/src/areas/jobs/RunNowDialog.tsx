@@ -21,7 +21,7 @@ import { notification } from '../../ui/notices'
 import type { Refused } from '../../ui/input/SchemaForm'
 import { useUnfit } from '../runs/useUnfit'
 
-export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }) {
+export default function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const { t } = useTranslation()
   const showError = useShowError()
   const meant = useUnfit()

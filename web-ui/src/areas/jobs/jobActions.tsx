@@ -9,20 +9,20 @@ import {
   PlayCircleOutlined,
 } from '@ant-design/icons'
 import { useNavigate } from '@tanstack/react-router'
-import { Input } from 'antd'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../api/endpoints'
 import { queryClient, refreshJobs } from '../../api/queries'
 import type { Job } from '../../api/types'
-import { loadChunk } from '../../lib/chunk'
 import { ActionButton } from '../../ui/ActionButton'
 import { useCan, useShowError } from '../../ui/hooks'
 import { message } from '../../ui/notices'
-import OpenMenu from '../../ui/OpenMenu'
+import { later } from '../../ui/later'
+import { MenuButton } from '../../ui/MenuButton'
+import { TextField } from '../../ui/TextField'
 import { useConfirm } from '../../ui/useConfirm'
 
-const RunNowDialog = lazy(() => loadChunk(() => import('./RunNowDialog').then((module) => ({ default: module.RunNowDialog }))))
+const RunNowDialog = later(() => import('./RunNowDialog'))
 
 function useJobActions(job: Job, onDeleted?: () => void) {
   const { t } = useTranslation()
@@ -46,7 +46,7 @@ function useJobActions(job: Job, onDeleted?: () => void) {
       content: (
         <div className="stack">
           <p>{t('jobs.action.pauseHelp')}</p>
-          <Input aria-label={t('jobs.action.pauseNote')} placeholder={t('jobs.action.pauseNote')} maxLength={500} onChange={(event) => (note = event.target.value)} />
+          <TextField label={t('jobs.action.pauseNote')} maxLength={500} onChange={(text) => (note = text)} />
         </div>
       ),
       okText: t('jobs.action.pause'),
@@ -111,7 +111,7 @@ export function JobActions({ job, compact, onDeleted }: { job: Job; compact?: bo
         {compact ? null : toggleText}
       </ActionButton>
       {canEdit && (
-        <OpenMenu
+        <MenuButton
           button={{ type: 'default', size: compact ? 'small' : 'middle', icon: <EllipsisOutlined />, 'aria-label': t('action.more', { name: job.name }) }}
           menu={{
             items: [
@@ -125,11 +125,7 @@ export function JobActions({ job, compact, onDeleted }: { job: Job; compact?: bo
           }}
         />
       )}
-      {running && (
-        <Suspense fallback={null}>
-          <RunNowDialog job={job} onClose={() => setRunning(false)} />
-        </Suspense>
-      )}
+      {running && <RunNowDialog job={job} onClose={() => setRunning(false)} />}
     </span>
   )
 }

@@ -10,6 +10,7 @@ import { RelativeTime } from '../../ui/TimeText'
 /** Name, who owns it on hover, and its labels. */
 export function JobName({ job }: { job: Job }) {
   const { t } = useTranslation()
+  const labels = Object.entries(job.labels)
   const owner = job.owner.name || job.owner.email
   const title = owner ? `${job.name} · ${t('jobs.list.owner')}: ${owner}` : job.name
   return (
@@ -17,11 +18,15 @@ export function JobName({ job }: { job: Job }) {
       <Link to="/jobs/$jobId" params={{ jobId: job.id }} title={title} className="clip job-name">
         <strong>{job.name}</strong>
       </Link>
-      {Object.entries(job.labels).map(([key, value]) => (
-        <Link key={key} to="/jobs" search={{ label: `${key}=${value}` }} className="label-chip" title={`${key}=${value}`} preload={false}>
-          {key}={value}
-        </Link>
-      ))}
+      {labels.length > 0 && (
+        <span className="labels">
+          {labels.map(([key, value]) => (
+            <Link key={key} to="/jobs" search={{ label: `${key}=${value}` }} className="label-chip" title={`${key}=${value}`} preload={false}>
+              {key}={value}
+            </Link>
+          ))}
+        </span>
+      )}
     </span>
   )
 }
@@ -50,7 +55,8 @@ export function NextFire({ job }: { job: Job }) {
 export function LastRunCell({ job }: { job: Job }) {
   const { t } = useTranslation()
   const { lastRun } = job
-  if (!lastRun) return <span className="muted">{t('jobs.list.noRun')}</span>
+  // Its strip says that it has not yet run.
+  if (!lastRun) return <span className="muted">—</span>
   const piles = job.pilesUp && t('jobs.list.pilesUp', { count: job.waiting })
   const ended = job.recentRuns.find((run) => run.finishedAt !== null)
   const why = [piles, ended && lastRunMessage(ended, t)].filter(Boolean).join(' ')

@@ -16,6 +16,8 @@ export default function RangePicker({ from, to, onChange }: Props) {
   return (
     <DatePicker.RangePicker
       showTime
+      // A list outside of a dialog of the browser could not be reached.
+      getPopupContainer={(field) => field.closest('dialog') ?? document.body}
       allowEmpty={[true, true]}
       aria-label={t('runs.list.time')}
       placeholder={[t('runs.list.from'), t('runs.list.to')]}

@@ -3,8 +3,8 @@ import './runs.css'
 import { RedoOutlined, StopOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
 import { Link, useParams } from '@tanstack/react-router'
-import { Alert, Input, Progress } from 'antd'
-import { lazy, Suspense, useState } from 'react'
+import { Alert } from 'antd'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../api/endpoints'
 import { explainQueries } from '../../api/explain'
@@ -16,6 +16,7 @@ import { Fact } from '../../ui/Fact'
 import { useCan, useShowError } from '../../ui/hooks'
 import { JsonView } from '../../ui/input/JsonView'
 import { LogView } from './log/LogView'
+import { later } from '../../ui/later'
 import { message } from '../../ui/notices'
 import { Page } from '../../ui/Page'
 import { RunShards } from './RunShards'
@@ -24,12 +25,12 @@ import { PartsGantt, RunGantt } from './RunGantt'
 import { RunStateChip } from '../../ui/StateChip'
 import { ErrorState, PageSkeleton } from '../../ui/States'
 import { AbsoluteTime, DurationText } from '../../ui/TimeText'
+import { TextField } from '../../ui/TextField'
 import { useConfirm } from '../../ui/useConfirm'
-import { loadChunk } from '../../lib/chunk'
 import { errorLine, reasonText } from '../../lib/why'
 import { RunDuration } from './RunTable'
 
-const RetryDialog = lazy(() => loadChunk(() => import('./RetryDialog')))
+const RetryDialog = later(() => import('./RetryDialog'))
 
 export function RunPage() {
   const { runId } = useParams({ from: '/app/runs/$runId' })
@@ -229,7 +230,9 @@ function RunProgress({ run }: { run: RunDetail }) {
   return (
     <section className="card" aria-label={t('runs.detail.progress')}>
       <h2>{t('runs.detail.progress')}</h2>
-      <Progress percent={percent} status={isFinal(run.state) ? 'normal' : 'active'} aria-label={t('runs.detail.progress')} />
+      <p className="row no-wrap">
+        <progress className="progress" max={100} value={percent} aria-label={t('runs.detail.progress')} /> <span className="num">{percent} %</span>
+      </p>
       <p className="muted">
         <span className="any-wrap">{message}</span> · <AbsoluteTime at={updatedAt} />
       </p>
@@ -335,7 +338,7 @@ function RunActions({ run }: { run: RunDetail }) {
       content: (
         <div className="stack">
           <p>{t('runs.detail.cancelHelp')}</p>
-          <Input aria-label={t('runs.detail.cancelReason')} placeholder={t('runs.detail.cancelReason')} maxLength={500} onChange={(event) => (reason = event.target.value)} />
+          <TextField label={t('runs.detail.cancelReason')} maxLength={500} onChange={(text) => (reason = text)} />
         </div>
       ),
       okText: t('runs.detail.cancel'),
@@ -365,11 +368,7 @@ function RunActions({ run }: { run: RunDetail }) {
           {t('runs.detail.retry')}
         </ActionButton>
       )}
-      {retrying && (
-        <Suspense fallback={null}>
-          <RetryDialog run={run} onClose={() => setRetrying(false)} />
-        </Suspense>
-      )}
+      {retrying && <RetryDialog run={run} onClose={() => setRetrying(false)} />}
     </>
   )
 }

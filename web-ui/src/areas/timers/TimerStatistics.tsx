@@ -1,6 +1,5 @@
 // How timers have ended, also those that are deleted since.
 import { useQuery } from '../../api/useQuery'
-import { Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { timerApi } from './timers'
@@ -9,6 +8,7 @@ import type { RunEndings } from '../../api/types'
 import { serverNow } from '../../lib/connection'
 import { humanDuration } from '../../lib/duration'
 import { formatInstant } from '../../lib/time'
+import { Choice } from '../../ui/Choice'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
 import { Blank } from '../../ui/States'
 
@@ -62,7 +62,7 @@ export function TimerStatistics({ executor, handler }: { executor?: string; hand
     <details className="card flush" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary className="inset">{t('timers.stats.title')}</summary>
       <div className="row inset-below">
-        <Select className="f-item" aria-label={t('timers.stats.span')} value={span} onChange={setSpan} options={(Object.keys(SPANS) as Span[]).map((value) => ({ value, label: t(`timers.stats.spans.${value}`) }))} />
+        <Choice always label={t('timers.stats.span')} value={span} onChange={(next) => next && setSpan(next)} options={(Object.keys(SPANS) as Span[]).map((value) => ({ value, label: t(`timers.stats.spans.${value}`) }))} />
         <span className="muted small">{t('timers.stats.help')}</span>
       </div>
       {open && (

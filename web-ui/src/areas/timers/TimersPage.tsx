@@ -1,42 +1,32 @@
 import { FilterOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
-import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { Button, Input, Select } from 'antd'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Button } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { NotFired, neverFired } from './NotFired'
 import { timerApi, timerQueries } from './timers'
 import { isFinal, queryClient } from '../../api/queries'
 import type { Timer } from '../../api/types'
 import { ActionButton } from '../../ui/ActionButton'
-import { Dialog } from '../../ui/Dialog'
-import { Fact } from '../../ui/Fact'
+import { Choice } from '../../ui/Choice'
+import { Filters } from '../../ui/Filters'
 import { useDraftSearch } from '../../ui/hooks'
-import { JsonView } from '../../ui/input/JsonView'
+import { later } from '../../ui/later'
 import { Page } from '../../ui/Page'
 import { Pager, ResourceTable, type Column } from '../../ui/ResourceTable'
 import { SearchBox } from '../../ui/SearchBox'
 import { TimerStateChip } from '../../ui/StateChip'
 import { Blank } from '../../ui/States'
 import { TimerStatistics } from './TimerStatistics'
-import { AbsoluteTime, RelativeTime } from '../../ui/TimeText'
+import { RelativeTime } from '../../ui/TimeText'
 import { useDanger } from '../../ui/useDanger'
-import { serverNow } from '../../lib/connection'
 import { isFiltered, TIMER_STATES, type TimersSearch } from '../../lib/search'
-import { timerWhy } from '../../lib/why'
 
+const TimerDialog = later(() => import('./TimerDialog'))
+
+const nameOfHandler = (one: { executor: string; handler: string }) => `${one.executor}/${one.handler}`
 const nameOf = (one: Timer) => `${one.executor}/${one.handler}/${one.key}`
-
-/** It ended before its handler was to run. A countdown to its time would promise a run. */
-const neverFired = ({ state, fireAt }: Timer) => state === 'cancelled' || state === 'missed' || (isFinal(state) && Date.parse(fireAt) > serverNow())
-
-function NotFired({ at }: { at: string }) {
-  const { t } = useTranslation()
-  return (
-    <span className="muted">
-      {t('timers.wasToFire')}: <AbsoluteTime at={at} />
-    </span>
-  )
-}
 
 /** Asks before it cancels. */
 function useCancel(): (timer: Timer, after?: () => void) => void {
@@ -98,44 +88,37 @@ export function TimersPage() {
     },
   ]
   const handlers = counts.data?.byHandler ?? []
+  const handler = search.executor && search.handler ? `${search.executor}/${search.handler}` : undefined
   return (
     <Page title={t('timers.title')} sub={counts.data && t('timers.pendingCount', { count: counts.data.pending })}>
-      <div className="filters" role="search" aria-label={t('timers.title')}>
-        <SearchBox value={search.keyPrefix} onChange={(keyPrefix) => go({ keyPrefix })} label={t('timers.search')} />
-        <Select
-          className="f-item"
-          allowClear
-          aria-label={t('timers.handler')}
-          placeholder={t('timers.handler')}
-          value={search.executor && search.handler ? `${search.executor}/${search.handler}` : undefined}
-          onChange={(value?: string) => {
-            const one = handlers.find((each) => `${each.executor}/${each.handler}` === value)
+      <Filters
+        label={t('timers.title')}
+        search={<SearchBox value={search.keyPrefix} onChange={(keyPrefix) => go({ keyPrefix })} label={t('timers.search')} />}
+        chips={[
+          handler && { key: 'handler', text: handler, onRemove: () => go({ executor: undefined, handler: undefined }) },
+          search.state && { key: 'state', text: t(`timers.list.${search.state}`), onRemove: () => go({ state: undefined }) },
+          search.label && { key: 'label', text: `${t('timers.label')}: ${search.label}`, onRemove: () => go({ label: undefined }) },
+        ]}
+        onClear={filtered ? () => setSearch({}) : undefined}
+      >
+        <Choice
+          label={t('timers.handler')}
+          value={handler}
+          onChange={(value) => {
+            const one = handlers.find((each) => nameOfHandler(each) === value)
             go({ executor: one?.executor, handler: one?.handler })
           }}
-          options={handlers.map((one) => ({ value: `${one.executor}/${one.handler}`, label: `${one.executor}/${one.handler} (${one.pending})` }))}
+          options={handlers.map((one) => ({ value: nameOfHandler(one), label: `${nameOfHandler(one)} (${one.pending})` }))}
         />
-        <Select
-          className="f-item"
-          aria-label={t('field.state')}
+        <Choice
+          always
+          label={t('field.state')}
           value={search.state ?? 'pending'}
-          onChange={(state: (typeof TIMER_STATES)[number]) => go({ state: state === 'pending' ? undefined : state })}
+          onChange={(state) => go({ state: state === 'pending' ? undefined : state })}
           options={TIMER_STATES.map((value) => ({ value, label: t(`timers.list.${value}`) }))}
         />
-        <Input.Search
-          key={search.label ?? ''}
-          className="f-item"
-          allowClear
-          aria-label={t('timers.label')}
-          placeholder={t('timers.label')}
-          defaultValue={search.label}
-          onSearch={(label) => go({ label: label.trim() || undefined })}
-        />
-        {filtered && (
-          <Button type="link" onClick={() => setSearch({})}>
-            {t('action.clearFilters')}
-          </Button>
-        )}
-      </div>
+        <SearchBox className="f-item" value={search.label} onChange={(label) => go({ label })} label={t('timers.label')} />
+      </Filters>
       <div className="card flush">
         <ResourceTable
           label={t('timers.title')}
@@ -172,60 +155,5 @@ function NothingMatches({ search, onGo, onClear }: { search: TimersSearch; onGo:
         {t('action.clearFilters')}
       </Button>
     </Blank>
-  )
-}
-
-/** Who has set it, for when, its run, and why it did not run. */
-export function TimerDialog({ timer, onCancel, onClose }: { timer: Timer; onCancel: (timer: Timer, after?: () => void) => void; onClose: () => void }) {
-  const { t } = useTranslation()
-  const why = timerWhy(timer, t)
-  return (
-    <Dialog
-      title={timer.key}
-      width={640}
-      onCancel={onClose}
-      footer={[
-        !isFinal(timer.state) && (
-          <ActionButton key="cancel" danger onClick={() => onCancel(timer, onClose)}>
-            {t('timers.cancel')}
-          </ActionButton>
-        ),
-        <Button key="close" onClick={onClose}>
-          {t('action.close')}
-        </Button>,
-      ]}
-    >
-      <dl className="facts">
-        <Fact label={t('field.state')}>
-          <TimerStateChip state={timer.state} />
-        </Fact>
-        <Fact label={t('timers.handler')}>
-          <span className="mono">{`${timer.executor}/${timer.handler}`}</span>
-        </Fact>
-        <Fact label={neverFired(timer) ? t('timers.wasToFire') : isFinal(timer.state) ? t('runs.list.fireAt') : t('timers.firesAt')}>
-          <AbsoluteTime at={timer.fireAt} ms />
-        </Fact>
-        <Fact label={t('timers.setAt')}>
-          <AbsoluteTime at={timer.createdAt} ms />
-        </Fact>
-        <Fact label={t('timers.setBy')}>{timer.createdBy}</Fact>
-        <Fact label={t('timers.run')}>
-          {timer.run ? (
-            <Link to="/runs/$runId" params={{ runId: timer.run }} className="mono">
-              {timer.run}
-            </Link>
-          ) : (
-            t('timers.noRun')
-          )}
-        </Fact>
-        {timer.labels.length > 0 && <Fact label={t('timers.labels')}>{timer.labels.join(', ')}</Fact>}
-        {timer.note && <Fact label={t('timers.note')}>{timer.note}</Fact>}
-        {why && <Fact label={t('timers.why')}>{why}</Fact>}
-      </dl>
-      <div className="above-3">
-        <div className="muted small">{t('timers.input')}</div>
-        <JsonView value={timer.input} label={t('timers.input')} empty={t('timers.noInput')} />
-      </div>
-    </Dialog>
   )
 }

@@ -3,6 +3,7 @@ export const alerts = {
   help: 'One message per incident, not per run.',
   notifications: { title: 'Notifications', help: 'Rules choose the events. Channels deliver the messages.' },
   parts: 'Parts of alerts',
+  reachesNobodyShort: 'Some failures reach nobody.',
   reachesNobody: 'No default channel works. Failures of timers and calls, and of jobs that name no receiver, reach nobody. Choose default channels here:',
   incidents: 'Incidents',
   silences: 'Silences',

@@ -5,6 +5,7 @@ export const alerts: typeof en = {
   help: '每个事件通知一次，而不是每次执行一次。',
   notifications: { title: '通知', help: '规则选择事件，渠道发送消息。' },
   parts: '告警的各部分',
+  reachesNobodyShort: '部分失败不会通知任何人。',
   reachesNobody: '没有可用的默认渠道。定时器和调用的失败，以及没有指定任何人的任务的失败，不会通知任何人。请在此选择默认渠道：',
   incidents: '事件',
   silences: '静默',

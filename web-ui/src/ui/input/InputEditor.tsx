@@ -1,7 +1,7 @@
 // The input of a job or a run: a form where the handler's JSON schema can be
 // one, else JSON. The text is the one truth of both.
 import { useQuery } from '../../api/useQuery'
-import { Alert, Form, Radio } from 'antd'
+import { Alert, Form } from 'antd'
 import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../../api/queries'
@@ -11,6 +11,7 @@ import { sameJson, writeJson } from '../../lib/json'
 import { JsonEditor, parseInput } from './JsonEditor'
 import { misfitText } from '../../areas/runs/Misfits'
 import { SchemaForm, type Refused } from './SchemaForm'
+import { Switcher } from '../Switcher'
 
 /** A handler from its executor's catalogue. */
 export function useHandler(executorId: string | undefined, name: string | undefined): Handler | undefined {
@@ -45,12 +46,10 @@ export function InputEditor({ label, schema, value: text = '', onChange, id = 'i
       <div className="input-head">
         <span>{label}</span>
         {root && (
-          <Radio.Group
-            size="small"
-            optionType="button"
-            aria-label={t('schemaForm.as')}
+          <Switcher
+            label={t('schemaForm.as')}
             value={form ? 'form' : 'json'}
-            onChange={(event) => setAsJson(event.target.value === 'json')}
+            onChange={(next) => setAsJson(next === 'json')}
             options={[
               { value: 'form', label: t('schemaForm.form'), disabled: !shows },
               { value: 'json', label: 'JSON' },

@@ -1,6 +1,6 @@
 // CodeMirror with just what JSON of a job needs: history, indentation,
-// brackets, colours. No search, completion or lint: they would double it.
-import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
+// brackets, colours. The browser moves the cursor. No search, completion or lint: they would double it.
+import { history, historyKeymap, insertNewlineAndIndent } from '@codemirror/commands'
 import { json } from '@codemirror/lang-json'
 import { bracketMatching, defaultHighlightStyle, HighlightStyle, indentOnInput, syntaxHighlighting } from '@codemirror/language'
 import { Compartment, EditorState } from '@codemirror/state'
@@ -54,7 +54,7 @@ export default function JsonEditorInner({ value = '', onChange, label, invalid =
     json(),
     EditorView.lineWrapping,
     // Tab is not taken: it moves the focus on, as everywhere else in a form.
-    keymap.of([...defaultKeymap, ...historyKeymap]),
+    keymap.of([{ key: 'Enter', run: insertNewlineAndIndent }, ...historyKeymap]),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) report(update.state.doc.toString())
     }),

@@ -2,7 +2,7 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '../../../api/useQuery'
 import { Link } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { backfillApi, backfillQueries } from './backfills'
 import { queries, queryClient, refreshJobs } from '../../../api/queries'
@@ -10,14 +10,14 @@ import type { Backfill } from '../../../api/types'
 import { ActionButton } from '../../../ui/ActionButton'
 import { useCan } from '../../../ui/hooks'
 import { ByWhom } from '../../../ui/ByWhom'
+import { later } from '../../../ui/later'
 import { ResourceTable, type Column } from '../../../ui/ResourceTable'
 import { BackfillStateChip } from '../../../ui/StateChip'
 import { useDanger } from '../../../ui/useDanger'
 import { Meter } from '../../../ui/Meter'
 import { formatWall } from '../../calendars/calendar'
-import { loadChunk } from '../../../lib/chunk'
 
-const BackfillDialog = lazy(() => loadChunk(() => import('./BackfillDialog')))
+const BackfillDialog = later(() => import('./BackfillDialog'))
 
 /** Absent while there is no backfill and the person may start none. */
 export function JobBackfills({ jobId }: { jobId: string }) {
@@ -58,11 +58,7 @@ export function JobBackfills({ jobId }: { jobId: string }) {
           />
         )}
       </section>
-      {asking && (
-        <Suspense fallback={null}>
-          <BackfillDialog job={job} onClose={() => setAsking(false)} />
-        </Suspense>
-      )}
+      {asking && <BackfillDialog job={job} onClose={() => setAsking(false)} />}
     </>
   )
 }

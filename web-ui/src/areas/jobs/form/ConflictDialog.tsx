@@ -23,7 +23,7 @@ interface Props {
 // A secret is written only and never comes back, so it cannot be compared.
 const SECRET = 'alert.webhookSecret'
 
-export function ConflictDialog({ base, mine, current, onApply, onCancel }: Props) {
+export default function ConflictDialog({ base, mine, current, onApply, onCancel }: Props) {
   const { t } = useTranslation()
   const list = useMemo(() => conflicts(base, mine, writeOf(current)).filter((one) => one.path !== SECRET), [base, mine, current])
   const [chosen, setChosen] = useState<Record<string, Choice>>({})

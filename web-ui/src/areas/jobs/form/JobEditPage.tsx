@@ -9,7 +9,7 @@ import { api, type Lenient } from '../../../api/endpoints'
 import { isApiError } from '../../../api/problem'
 import { queries, queryClient, readOnce, refreshJobs } from '../../../api/queries'
 import type { Job, JobWrite, ProblemItem } from '../../../api/types'
-import { ConflictDialog } from './ConflictDialog'
+import { later } from '../../../ui/later'
 import { EditPage, FormFoot } from '../../../ui/EditPage'
 import { useShowError } from '../../../ui/hooks'
 import { HowSection, WhatSection, WhenSection } from './JobFormFields'
@@ -21,6 +21,8 @@ import { SchedulePreview } from '../SchedulePreview'
 import { useLeaveGuard } from '../../../ui/useLeaveGuard'
 import { useUnfit } from '../../runs/useUnfit'
 import { defaultBlocking, fieldPath, fieldsOf, newJob, scheduleOf, writeOf, writeOfFields, type JobFields, type ScheduleFields } from './jobForm'
+
+const ConflictDialog = later(() => import('./ConflictDialog'))
 
 export function JobNewPage() {
   const { t } = useTranslation()

@@ -1,5 +1,5 @@
 // The fields of a job in three sections: what runs, when, and how it behaves.
-import { Button, Checkbox, Form, Input, InputNumber, Radio, Select } from 'antd'
+import { Button, Checkbox, Form, Input, InputNumber, Select } from 'antd'
 import type { Rule } from 'antd/es/form'
 import { lazy, Suspense, useMemo, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -18,6 +18,7 @@ import { CronFault, useCronFault } from '../SchedulePreview'
 import { ScriptFields } from './ScriptFields'
 import type { Refused } from '../../../ui/input/SchemaForm'
 import { ShardFields } from './ShardFields'
+import { Switcher } from '../../../ui/Switcher'
 
 const WallPicker = lazy(() => loadChunk(() => import('../../../ui/WallPicker')))
 
@@ -123,9 +124,8 @@ export function WhenSection() {
   return (
     <Section title={t('jobs.form.when')}>
       <Form.Item name={['schedule', 'kind']} label={t('jobs.form.kind')}>
-        <Radio.Group
-          optionType="button"
-          className="wrapping"
+        <Switcher
+          label={t('jobs.form.kind')}
           options={[
             { value: 'cron', label: t('jobs.form.kindCron') },
             { value: 'fixed_rate', label: t('jobs.form.kindRate') },

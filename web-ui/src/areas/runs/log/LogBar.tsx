@@ -1,9 +1,11 @@
 // What a reader can ask of a log: follow, level, attempt, text, line.
 import './log.css'
 import { DownloadOutlined, DownOutlined, UpOutlined } from '@ant-design/icons'
-import { Button, Checkbox, Input } from 'antd'
+import { Button } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { Check } from '../../../ui/Check'
+import { TextField } from '../../../ui/TextField'
 import { LEVELS } from './logText'
 import type { LogSearch } from './useLogSearch'
 
@@ -34,9 +36,9 @@ export function LogBar(props: Props) {
   const { search } = props
   return (
     <div className="log-bar">
-      <Checkbox checked={props.following} onChange={props.onFollow}>
+      <Check checked={props.following} onChange={props.onFollow}>
         {t('runs.log.follow')}
-      </Checkbox>
+      </Check>
       <select className="native-select" aria-label={t('runs.log.level')} value={props.minRank} onChange={(event) => props.onMinRank(Number(event.target.value))}>
         {LEVELS.map((level, rank) => (
           <option key={level} value={rank}>
@@ -54,18 +56,17 @@ export function LogBar(props: Props) {
           ))}
         </select>
       )}
-      <Input
+      <TextField
         type="search"
-        allowClear
+        clears
         className="w-190"
-        aria-label={t('runs.log.search')}
-        placeholder={t('runs.log.search')}
+        label={t('runs.log.search')}
         value={props.typed}
-        onChange={(event) => {
-          props.onTyped(event.target.value)
+        onChange={(text) => {
+          props.onTyped(text)
           search.restart()
         }}
-        onPressEnter={(event) => search.enter(event.shiftKey ? -1 : 1)}
+        onEnter={(shift) => search.enter(shift ? -1 : 1)}
       />
       {search.active && (
         <span className="row tight">
@@ -74,19 +75,19 @@ export function LogBar(props: Props) {
           </span>
           <Button size="small" icon={<UpOutlined />} aria-label={t('runs.log.previousMatch')} loading={search.busy} disabled={search.none} onClick={() => search.step(-1)} />
           <Button size="small" icon={<DownOutlined />} aria-label={t('runs.log.nextMatch')} loading={search.busy} disabled={search.none} onClick={() => search.step(1)} />
-          <Checkbox checked={props.onlyMatches} onChange={(event) => props.onOnlyMatches(event.target.checked)}>
+          <Check checked={props.onlyMatches} onChange={props.onOnlyMatches}>
             {t('runs.log.onlyMatches')}
-          </Checkbox>
+          </Check>
         </span>
       )}
       <span className="grow" />
       <JumpBox lastLine={props.lastLine} onJump={props.onJump} />
-      <Checkbox checked={props.wrap} onChange={(event) => props.onWrap(event.target.checked)}>
+      <Check checked={props.wrap} onChange={props.onWrap}>
         {t('runs.log.wrap')}
-      </Checkbox>
-      <Checkbox checked={props.times} onChange={(event) => props.onTimes(event.target.checked)}>
+      </Check>
+      <Check checked={props.times} onChange={props.onTimes}>
         {t('runs.log.times')}
-      </Checkbox>
+      </Check>
       <Button icon={<DownloadOutlined />} disabled={props.lastLine === 0} onClick={props.onDownload}>
         {t('runs.log.download')}
       </Button>
@@ -101,16 +102,15 @@ function JumpBox({ lastLine, onJump }: { lastLine: number; onJump: (n: number) =
   const n = Number(typed.replaceAll(/[\s,.]/g, ''))
   const good = Number.isSafeInteger(n) && n >= 1
   return (
-    <Input
+    <TextField
       className="w-110"
       inputMode="numeric"
-      aria-label={t('runs.log.jumpLine')}
-      placeholder={t('runs.log.jumpLine')}
+      label={t('runs.log.jumpLine')}
       value={typed}
-      status={typed !== '' && !good ? 'error' : undefined}
+      aria-invalid={typed !== '' && !good}
       disabled={lastLine === 0}
-      onChange={(event) => setTyped(event.target.value)}
-      onPressEnter={() => good && onJump(Math.min(n, lastLine))}
+      onChange={setTyped}
+      onEnter={() => good && onJump(Math.min(n, lastLine))}
     />
   )
 }
