@@ -19,7 +19,10 @@ import { ShortSchedule } from './ShortSchedule'
 import { SearchBox } from '../../ui/SearchBox'
 import { Blank, PageSkeleton } from '../../ui/States'
 import { loadChunk } from '../../lib/chunk'
-import { isFiltered, type JobsSearch } from '../../lib/search'
+import { isFiltered, JOB_GROUPS, JOB_SORTS, JOB_STATES, type JobsSearch } from '../../lib/search'
+import { JobCounters } from './JobCounters'
+import { JobGroups } from './JobGroups'
+import { sortable, weekColumns } from './weekColumns'
 
 const Proposals = lazy(() => loadChunk(() => import('./change/Proposals')))
 
@@ -32,13 +35,14 @@ export function JobsPage() {
   const navigate = useNavigate()
   const [search, setSearch] = useDraftSearch(committed, (next: JobsSearch) => void navigate({ to: '/jobs', search: next }))
   const canEdit = useCan('editor')
-  const { proposed, ...query } = committed
-  const jobs = useQuery({ ...queries.jobs({ ...query, recent: RUNS_SHOWN }), enabled: !proposed })
+  const { proposed, group, ...query } = committed
+  const jobs = useQuery({ ...queries.jobs({ ...query, recent: RUNS_SHOWN }), enabled: !proposed && !group })
   const waiting = useQuery(proposalQueries.proposals()).data?.items.length ?? 0
-  const columns = useJobColumns()
 
   // A changed filter starts at the first page.
   const go = (change: Partial<JobsSearch>) => setSearch({ ...search, cursor: undefined, ...change })
+  const columns = sortable(useJobColumns(), search.sort, (sort) => go({ sort }))
+  const { state, sort: _sort, cursor: _cursor, ...counted } = query
   const filtered = isFiltered(search)
   return (
     <Page
@@ -72,10 +76,7 @@ export function JobsPage() {
           placeholder={t('jobs.list.state')}
           value={search.state}
           onChange={(state: JobsSearch['state']) => go({ state })}
-          options={[
-            { value: 'enabled', label: t('jobs.state.enabled') },
-            { value: 'paused', label: t('jobs.state.paused') },
-          ]}
+          options={JOB_STATES.map((value) => ({ value, label: t(`jobs.counts.state_${value}`) }))}
         />
         <Select
           className="f-item"
@@ -89,11 +90,16 @@ export function JobsPage() {
           aria-label={t('jobs.list.sort')}
           value={search.sort ?? 'name'}
           onChange={(sort: NonNullable<JobsSearch['sort']>) => go({ sort: sort === 'name' ? undefined : sort })}
-          options={[
-            { value: 'name', label: `${t('jobs.list.sort')}: ${t('jobs.list.sortName')}` },
-            { value: 'nextFireAt', label: `${t('jobs.list.sort')}: ${t('jobs.list.sortNext')}` },
-            { value: 'updatedAt', label: `${t('jobs.list.sort')}: ${t('jobs.list.sortUpdated')}` },
-          ]}
+          options={JOB_SORTS.map((value) => ({ value, label: `${t('jobs.list.sort')}: ${t(`jobs.week.sort_${value}`)}` }))}
+        />
+        <Select
+          className="f-item"
+          allowClear
+          aria-label={t('jobs.counts.groupBy')}
+          placeholder={t('jobs.counts.groupBy')}
+          value={search.group}
+          onChange={(value: JobsSearch['group']) => go({ group: value })}
+          options={JOB_GROUPS.map((value) => ({ value, label: t(`jobs.counts.by_${value}`) }))}
         />
         {proposed && <Button onClick={() => go({ proposed: undefined })}>{t('proposals.title')} ✕</Button>}
         {search.handler && <Button onClick={() => go({ handler: undefined })}>{t('jobs.list.handler', { handler: search.handler })} ✕</Button>}
@@ -104,10 +110,15 @@ export function JobsPage() {
           </Button>
         )}
       </div>
+      {!proposed && <JobCounters query={counted} state={state} onState={(next) => go({ state: next })} />}
       {proposed ? (
         <Suspense fallback={<PageSkeleton />}>
           <Proposals />
         </Suspense>
+      ) : group ? (
+        <div className="card flush">
+          <JobGroups by={group} query={{ ...query, cursor: undefined, recent: RUNS_SHOWN }} columns={columns} onClearFilters={() => setSearch({})} />
+        </div>
       ) : (
       <div className="card flush">
         <ResourceTable
@@ -161,6 +172,7 @@ function useJobColumns(): Column<Job>[] {
       { key: 'schedule', title: t('jobs.list.schedule'), render: (job) => <ShortSchedule schedule={job.schedule} /> },
       { key: 'next', title: t('jobs.list.nextFire'), render: (job) => <NextOrPaused job={job} /> },
       { key: 'last', title: t('jobs.list.lastRun'), render: (job) => <LastRunCell job={job} /> },
+      ...weekColumns(t),
       { key: 'executor', title: t('jobs.list.executor'), render: (job) => <ExecutorCell job={job} /> },
     ]
     if (canRun) columns.push({ key: 'actions', title: t('field.actions'), kind: 'actions', render: (job) => <JobActions job={job} compact /> })
