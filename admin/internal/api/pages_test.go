@@ -301,11 +301,9 @@ func TestCountsAndStates(t *testing.T) {
 		require.ElementsMatch(t, names, ids, sort)
 		last := int64(1 << 62)
 		for i := range items {
-			at := int64(-2)
-			if items[i].Stats7d != nil {
-				if at = -1; of(items[i].Stats7d) != nil {
-					at = *of(items[i].Stats7d)
-				}
+			at := int64(-1)
+			if items[i].Stats7d != nil && of(items[i].Stats7d) != nil {
+				at = *of(items[i].Stats7d)
 			}
 			require.LessOrEqual(t, at, last, "%s: job %d", sort, i)
 			last = at

@@ -21,7 +21,7 @@ interface Props {
 }
 
 export function JobCounters({ query, state, onState }: Props) {
-  const { t } = useTranslation()
+  const { t, i18n } = useTranslation()
   const { data } = useQuery(jobCounts(query))
   return (
     <div className="counters" role="group" aria-label={t('jobs.counts.label')}>
@@ -29,7 +29,7 @@ export function JobCounters({ query, state, onState }: Props) {
         const count = data?.[one.count]
         return (
           <button key={one.count} type="button" className={`counter counter-${one.count}`} aria-pressed={state === one.state} onClick={() => onState(one.state)}>
-            {t(one.text)} <strong className={count ? undefined : 'muted'}>{count === undefined ? '–' : t('jobs.counts.number', { count, more: data?.more ? '+' : '' })}</strong>
+            {t(one.text)} <strong className={count ? undefined : 'muted'}>{count === undefined ? '–' : `${count.toLocaleString(i18n.language)}${data?.more ? '+' : ''}`}</strong>
           </button>
         )
       })}

@@ -39,7 +39,6 @@ export const jobs = {
     late: 'Late',
     paused: 'Paused',
     neverFires: 'Never fires',
-    number: '{{count, number}}{{more}}',
     state_enabled: 'Enabled',
     state_failing: 'Failing',
     state_late: 'Late',

@@ -41,7 +41,6 @@ export const jobs: typeof en = {
     late: '延迟',
     paused: '已暂停',
     neverFires: '永不触发',
-    number: '{{count, number}}{{more}}',
     state_enabled: '已启用',
     state_failing: '失败',
     state_late: '延迟',
@@ -58,7 +57,7 @@ export const jobs: typeof en = {
   },
   week: {
     failures: '7 天失败',
-    failedOf: '{{failed, number}} / {{runs, number}}',
+    failedOf: '{{runs, number}} 次中 {{failed, number}} 次',
     lateness: '延迟 p95',
     p95: '耗时 p95',
     sort_name: '名称',
