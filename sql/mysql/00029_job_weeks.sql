@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS job_weeks (
     -- made of them
     from_at     BIGINT NOT NULL,
     -- the first hour that has a run; it leaves the row when it is older than 7 days
-    next_at     BIGINT NOT NULL,
+    first_at    BIGINT NOT NULL,
     ended       BIGINT NOT NULL,
     -- -1: none ended
     failed      BIGINT NOT NULL,
@@ -32,8 +32,8 @@ CREATE TABLE IF NOT EXISTS job_weeks (
     KEY ix_job_weeks_late (tenant_id, late_ms, job_id),
     KEY ix_job_weeks_took (tenant_id, took_ms, job_id),
     -- hours that leave, and rows that are to be made
-    KEY ix_job_weeks_next (next_at)
+    KEY ix_job_weeks_first (first_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
-INSERT IGNORE INTO job_weeks (tenant_id, job_id, from_at, next_at, ended, failed, late_ms, took_ms, good_at, bad_at, punctual_at, late_at, late, took)
+INSERT IGNORE INTO job_weeks (tenant_id, job_id, from_at, first_at, ended, failed, late_ms, took_ms, good_at, bad_at, punctual_at, late_at, late, took)
     SELECT tenant_id, id, 0, 0, 0, -1, -1, -1, 0, 0, 0, 0, '', '' FROM jobs WHERE state <> 3;

@@ -9,7 +9,7 @@ CREATE TABLE job_weeks (
     -- made of them
     from_at     INTEGER NOT NULL,
     -- the first hour that has a run; it leaves the row when it is older than 7 days
-    next_at     INTEGER NOT NULL,
+    first_at    INTEGER NOT NULL,
     ended       INTEGER NOT NULL,
     -- -1: none ended
     failed      INTEGER NOT NULL,
@@ -32,7 +32,7 @@ CREATE INDEX ix_job_weeks_failed ON job_weeks (tenant_id, failed, job_id);
 CREATE INDEX ix_job_weeks_late ON job_weeks (tenant_id, late_ms, job_id);
 CREATE INDEX ix_job_weeks_took ON job_weeks (tenant_id, took_ms, job_id);
 -- hours that leave, and rows that are to be made
-CREATE INDEX ix_job_weeks_next ON job_weeks (next_at);
+CREATE INDEX ix_job_weeks_first ON job_weeks (first_at);
 
-INSERT INTO job_weeks (tenant_id, job_id, from_at, next_at, ended, failed, late_ms, took_ms, good_at, bad_at, punctual_at, late_at, late, took)
+INSERT INTO job_weeks (tenant_id, job_id, from_at, first_at, ended, failed, late_ms, took_ms, good_at, bad_at, punctual_at, late_at, late, took)
     SELECT tenant_id, id, 0, 0, 0, -1, -1, -1, 0, 0, 0, 0, x'', x'' FROM jobs WHERE state <> 3;

@@ -156,7 +156,7 @@ func TestWeeksHeal(t *testing.T) {
 					return err
 				}))
 			}
-			change("from_at = 0, next_at = 0, ended = 0, failed = 0, late_ms = -1, took_ms = -1, late = '', took = ''")
+			change("from_at = 0, first_at = 0, ended = 0, failed = 0, late_ms = -1, took_ms = -1, late = '', took = ''")
 			slide(t, s, now)
 			requireWeeks(t, s, 1)
 			rows, _ := weekRows(t, s)

@@ -340,9 +340,11 @@ func (s *Jobs) examinedOf(g *gorm.DB, p store.ListJobsParams) (ids *gorm.DB, exa
 	return ids, examined, err
 }
 
-// examine selects from jobs AS j that a count looks at.
-func examine(g, ids *gorm.DB, p store.ListJobsParams, columns string) *gorm.DB {
-	return planned(filterJobs(g.Session(&gorm.Session{NewDB: true}).Table("(?) AS c", ids).Select(columns).Joins("JOIN jobs AS j ON j.id = c.id"), p), p)
+// examine selects from jobs AS j that a count looks at, in this order: by another index SQLite went
+// through all ids for each job.
+func (s *Jobs) examine(g, ids *gorm.DB, p store.ListJobsParams, columns string) *gorm.DB {
+	jobs := s.Dialect.InOrder() + "jobs AS j" + s.Dialect.ByPrimary() + " ON j.id = c.id"
+	return planned(filterJobs(g.Session(&gorm.Session{NewDB: true}).Table("(?) AS c", ids).Select(columns).Joins(jobs), p), p)
 }
 
 // TotalJobs implements store.Totals. It takes the ids from an index, and looks at the jobs behind
@@ -354,7 +356,7 @@ func (s *Jobs) TotalJobs(ctx context.Context, p store.ListJobsParams) (total sto
 			return err
 		}
 		var count int64
-		if err := g.Session(&gorm.Session{NewDB: true}).Table("(?) AS m", examine(g, ids, p, "1").Limit(store.MaxTotal+1)).Count(&count).Error; err != nil {
+		if err := g.Session(&gorm.Session{NewDB: true}).Table("(?) AS m", s.examine(g, ids, p, "1").Limit(store.MaxTotal+1)).Count(&count).Error; err != nil {
 			return err
 		}
 		total = store.Total{Count: min(int(count), store.MaxTotal), More: count > store.MaxTotal || examined > examinedJobs}
@@ -377,13 +379,13 @@ func (s *Jobs) CountJobHealth(ctx context.Context, p store.ListJobsParams) (out 
 			return err
 		}
 		out = store.JobCounts{More: examined > examinedJobs}
-		counted := examine(g, ids, p, columns).Joins("LEFT JOIN job_weeks AS w ON w.tenant_id = j.tenant_id AND w.job_id = j.id")
+		counted := s.examine(g, ids, p, columns).Joins("LEFT JOIN job_weeks AS w ON w.tenant_id = j.tenant_id AND w.job_id = j.id")
 		if err := counted.Row().Scan(&out.All, &out.Paused, &out.Failing, &out.Late); err != nil {
 			return err
 		}
 		never := p
 		never.NeverFires = true
-		return examine(g, ids, never, "COUNT(*)").Row().Scan(&out.NeverFires)
+		return s.examine(g, ids, never, "COUNT(*)").Row().Scan(&out.NeverFires)
 	})
 	return out, err
 }
@@ -400,7 +402,7 @@ func (s *Jobs) GroupJobs(ctx context.Context, p store.ListJobsParams, by store.J
 		if err != nil {
 			return err
 		}
-		rows, err := examine(g, ids, p, column+", COUNT(*)").Group(column).Rows()
+		rows, err := s.examine(g, ids, p, column+", COUNT(*)").Group(column).Rows()
 		if err != nil {
 			return err
 		}

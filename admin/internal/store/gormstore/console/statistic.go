@@ -227,7 +227,7 @@ func (s *Statistics) WidenStatistics(ctx context.Context, keep store.StatisticsK
 func (s *Statistics) slideWeeks(ctx context.Context) error {
 	for range slides {
 		now := time.Now()
-		old, err := db.LookColumn[int64](ctx, s.DB, "look for old weeks of jobs", fmt.Sprintf("SELECT 1 FROM job_weeks WHERE next_at < %d LIMIT 1", week.Begin(now)))
+		old, err := db.LookColumn[int64](ctx, s.DB, "look for old weeks of jobs", fmt.Sprintf("SELECT 1 FROM job_weeks WHERE first_at < %d LIMIT 1", week.Begin(now)))
 		if err != nil || len(old) == 0 {
 			return err
 		}

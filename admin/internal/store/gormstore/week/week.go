@@ -181,7 +181,7 @@ func Slide(t *db.Tx, now time.Time, limit int) (int, error) {
 
 // Old is what follows the columns of a SELECT of rows that have something older than an instant.
 func Old(d db.Dialect, begin int64, limit int) string {
-	return fmt.Sprintf("%s WHERE next_at < %d ORDER BY next_at LIMIT %d", d.ByIndex("ix_job_weeks_next"), begin, limit)
+	return fmt.Sprintf("%s WHERE first_at < %d ORDER BY first_at LIMIT %d", d.ByIndex("ix_job_weeks_first"), begin, limit)
 }
 
 // leave takes out what is older than begin, of rows of one tenant.
@@ -262,7 +262,7 @@ func statistics(t *db.Tx, statement string, each func(*record.StatisticRow, *dom
 	return nil
 }
 
-const columns = "tenant_id, job_id, from_at, next_at, ended, failed, late_ms, took_ms, good_at, bad_at, punctual_at, late_at, late, took"
+const columns = "tenant_id, job_id, from_at, first_at, ended, failed, late_ms, took_ms, good_at, bad_at, punctual_at, late_at, late, took"
 
 func read(t *db.Tx, rest string) (rows []row, err error) {
 	err = db.Query(t.Ctx, t.Conn, func(found *sql.Rows) error {
