@@ -32,7 +32,7 @@ var bounds = map[string]string{
 	"refused_declarations": parent, "calendars": bytes, "calendar_versions": bytes, "job_calendars": parent,
 	"scripts": bytes, "script_versions": bytes, "script_revisions": bytes, "job_scripts": parent, "job_callbacks": parent, "script_policies": count,
 	"executions": retention, "request_keys": retention, "timers": quota, "timer_labels": bytes, "timer_counts": parent, "stored_bytes": fixed,
-	"statistics": retention, "failure_counts": retention, "error_texts": count, "outbox": outbox, "statistics_journal": outbox, "timer_cancellations": retention, "retention_rules": parent, "run_purges": retention,
+	"statistics": retention, "failure_counts": retention, "job_weeks": parent, "error_texts": count, "outbox": outbox, "statistics_journal": outbox, "timer_cancellations": retention, "retention_rules": parent, "run_purges": retention,
 	"attempts": parent, "execution_progress": parent, "execution_steps": parent, "callbacks": outbox, "backfills": retention,
 	"maintenance": retention, "job_slots": parent, "slot_waiters": parent, "waiting_runs": parent, "limits": parent, "limit_holders": parent, "limit_waiters": parent,
 	"log_chunks": retention, "log_usage": retention, "alert_events": retention, "deliveries": retention, "alert_incidents": retention,

@@ -3105,6 +3105,18 @@ type JobFires struct {
 	JobName string `json:"jobName"`
 }
 
+// JobGroup defines model for JobGroup.
+type JobGroup struct {
+	// ID Id of the executor; absent for other groups
+	ID string `json:"id,omitempty"`
+
+	// Jobs How many jobs it has
+	Jobs int64 `json:"jobs"`
+
+	// Name Name of the executor, the owner's name and mail address, or key=value of a label. Empty: no owner
+	Name string `json:"name"`
+}
+
 // JobSettings defines model for JobSettings.
 type JobSettings struct {
 	Alert *AlertWrite `json:"alert,omitempty"`
@@ -3246,6 +3258,9 @@ type JobStats struct {
 	// Failed How many of them failed, timed out or were lost
 	Failed int64 `json:"failed"`
 
+	// LatenessP95Ms Of twenty that started at their first attempt, 19 started no later after their fire time; null: none did
+	LatenessP95Ms *int64 `json:"latenessP95Ms"`
+
 	// P50Ms Half of their last attempts took no longer; off by 5 % at most; null: none ran
 	P50Ms *int64 `json:"p50Ms"`
 
@@ -3266,6 +3281,33 @@ type JobStatus struct {
 
 	// State enabled: its schedule fires; paused: it fires only when asked
 	State string `json:"state"`
+}
+
+// JobTotals defines model for JobTotals.
+type JobTotals struct {
+	// All Jobs of the filter, whatever their state. All counts leave state out
+	All int64 `json:"all"`
+
+	// Failing Those of state=failing
+	Failing int64 `json:"failing"`
+
+	// Groups With groupBy: the largest groups first
+	Groups []JobGroup `json:"groups,omitempty"`
+
+	// Late Those of state=late
+	Late int64 `json:"late"`
+
+	// More There are more than 50,000 jobs, and the others are not counted
+	More bool `json:"more"`
+
+	// MoreGroups There are more groups than top
+	MoreGroups bool `json:"moreGroups,omitempty"`
+
+	// NeverFires Those of state=never_fires
+	NeverFires int64 `json:"neverFires"`
+
+	// Paused Those of state=paused
+	Paused int64 `json:"paused"`
 }
 
 // JobWrite defines model for JobWrite.
@@ -6826,7 +6868,7 @@ type CountFiresParams struct {
 	// Label Labels that they have: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold
 	Label string `form:"label,omitempty" json:"label,omitempty"`
 
-	// Owner Part of the owner's name or mail address
+	// Owner Part of the owner's name or mail address; or = and then the whole name, a space and the mail address
 	Owner string `form:"owner,omitempty" json:"owner,omitempty"`
 
 	// From Fire times from this instant on; default: now, from the begin of the bucket on
@@ -6919,10 +6961,10 @@ type ListJobsParams struct {
 	// Label Labels that they have: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold
 	Label string `form:"label,omitempty" json:"label,omitempty"`
 
-	// Owner Part of the owner's name or mail address
+	// Owner Part of the owner's name or mail address; or = and then the whole name, a space and the mail address
 	Owner string `form:"owner,omitempty" json:"owner,omitempty"`
 
-	// State Only jobs in this state
+	// State Only jobs in this state. failing, late and never_fires are enabled jobs. failing: of the runs that succeeded, failed, timed out or were lost, one of the newest minute did not succeed. late: in the newest minute in which first attempts ended, one had started more than 10 s after its time. never_fires: as neverFires
 	State string `form:"state,omitempty" json:"state,omitempty"`
 
 	// Kind job: those of people and code; call, callback, timer: those that the server has made for calls, callbacks and timers of handlers; all of them
@@ -6934,7 +6976,7 @@ type ListJobsParams struct {
 	// Recent How many of its newest runs each job has, at most; with limit at most 4,000 for a page
 	Recent int64 `form:"recent,omitempty" json:"recent,omitempty"`
 
-	// Sort By name, the next fire time, or the newest change first
+	// Sort By name, the next fire time, or the newest change first. Or by the last 7 days, the highest first: runs that failed, timed out or were lost, and the 95th percentiles of how late runs started and how long they took. These are some seconds old, and jobs without a run in that time come last
 	Sort string `form:"sort,omitempty" json:"sort,omitempty"`
 }
 
@@ -6963,6 +7005,42 @@ type PutJobParams struct {
 
 	// AllowUnfitInput Accept an input that does not fit what is registered of the handler
 	AllowUnfitInput bool `form:"allowUnfitInput,omitempty" json:"allowUnfitInput,omitempty"`
+}
+
+// CountJobsParams defines parameters for CountJobs.
+type CountJobsParams struct {
+	// Q Part of name or description
+	Q string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Name Pattern of the whole name, in which * stands for any text
+	Name string `form:"name,omitempty" json:"name,omitempty"`
+
+	// ExecutorID Only jobs of this executor
+	ExecutorID string `form:"executorId,omitempty" json:"executorId,omitempty"`
+
+	// Executor Only jobs of the executor with this name
+	Executor string `form:"executor,omitempty" json:"executor,omitempty"`
+
+	// Handler Only jobs of this handler
+	Handler string `form:"handler,omitempty" json:"handler,omitempty"`
+
+	// Label Labels that they have: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold
+	Label string `form:"label,omitempty" json:"label,omitempty"`
+
+	// Owner Part of the owner's name or mail address; or = and then the whole name, a space and the mail address
+	Owner string `form:"owner,omitempty" json:"owner,omitempty"`
+
+	// State Only jobs in this state. failing, late and never_fires are enabled jobs. failing: of the runs that succeeded, failed, timed out or were lost, one of the newest minute did not succeed. late: in the newest minute in which first attempts ended, one had started more than 10 s after its time. never_fires: as neverFires
+	State string `form:"state,omitempty" json:"state,omitempty"`
+
+	// Kind As in the list of jobs
+	Kind string `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// GroupBy Also count the jobs by this, those of the state alone. A job counts for each of its labels
+	GroupBy string `form:"groupBy,omitempty" json:"groupBy,omitempty"`
+
+	// Top With groupBy: how many groups at most
+	Top int64 `form:"top,omitempty" json:"top,omitempty"`
 }
 
 // ListOverdueParams defines parameters for ListOverdue.
@@ -8507,6 +8585,24 @@ func (c *Client) PutJob(ctx context.Context, name string, params PutJobParams, b
 	return ask[Job](ctx, c, r, edits)
 }
 
+// CountJobs asks GET /api/v1/jobs/counts: How many jobs fail, are late, are paused or never fire.
+// Of a filter of the list of jobs. Each count is the length of the list with that state. What ended in the last seconds may be missing.
+func (c *Client) CountJobs(ctx context.Context, params CountJobsParams, edits ...Edit) (Doc[JobTotals], error) {
+	r := newRequest("GET", "/api/v1/jobs/counts")
+	r.query("q", params.Q)
+	r.query("name", params.Name)
+	r.query("executorId", params.ExecutorID)
+	r.query("executor", params.Executor)
+	r.query("handler", params.Handler)
+	r.query("label", params.Label)
+	r.query("owner", params.Owner)
+	r.query("state", params.State)
+	r.query("kind", params.Kind)
+	r.query("groupBy", params.GroupBy)
+	r.query("top", params.Top)
+	return ask[JobTotals](ctx, c, r, edits)
+}
+
 // ListOverdue asks GET /api/v1/jobs/overdue: Jobs whose fire time has passed and that have not started.
 // Runs that were asked for count, too; timers do not. What waits as its job says, for a slot or behind a limit, is overdue as well: reason says so.
 func (c *Client) ListOverdue(ctx context.Context, params ListOverdueParams, edits ...Edit) (Doc[OverdueList], error) {
@@ -8857,7 +8953,7 @@ func (c *Client) CancelRunPurge(ctx context.Context, id string, edits ...Edit) (
 }
 
 // ListRuns asks GET /api/v1/runs: List runs, newest first.
-// Newest first by id, without inputs and outputs. Filters go together: a run meets all of them.
+// Newest first by id, without inputs and outputs. Filters go together: a run meets all of them. No index answers cause, error, q, name, label, owner and instanceId, and states of an executor. With these filters a page looks at 20,000 runs, and can have fewer items than limit, or none, and a nextCursor.
 func (c *Client) ListRuns(ctx context.Context, params ListRunsParams, edits ...Edit) (Doc[PageRun], error) {
 	r := newRequest("GET", "/api/v1/runs")
 	r.query("limit", params.Limit)

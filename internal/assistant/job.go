@@ -12,7 +12,7 @@ import (
 
 type listJobsInput struct {
 	Query      string `json:"query,omitempty" jsonschema:"part of name or description"`
-	State      string `json:"state,omitempty" jsonschema:"enabled or paused"`
+	State      string `json:"state,omitempty" jsonschema:"enabled, paused, failing, late or never_fires"`
 	Executor   string `json:"executor,omitempty" jsonschema:"name or id of the executor that runs them"`
 	Label      string `json:"label,omitempty" jsonschema:"a label that they have: key, or key=value"`
 	Owner      string `json:"owner,omitempty" jsonschema:"part of the owner's name or mail address"`
@@ -77,7 +77,7 @@ type jobList struct {
 }
 
 func (s *server) addJobs() {
-	add(s, reads, "list_jobs", "List jobs", "List the jobs of the tenant, by name, with state, next fire and newest run. Use it to find a job, or to see what is paused or will never fire.",
+	add(s, reads, "list_jobs", "List jobs", "List the jobs of the tenant, by name, with state, next fire and newest run. Use it to find a job, or to see what fails, starts late, is paused or will never fire.",
 		[]string{"list-jobs", "list-executors", "get-executor"}, s.listJobs)
 	add(s, reads, "get_job", "Show a job", "One job: schedule, state, executor, owner and settings that decide when and where it runs. Inputs and secrets are left out.",
 		[]string{"list-jobs", "get-job"}, s.getJob)

@@ -69,6 +69,7 @@ const (
 	storeRetention = gormstore + "/retention"
 	storeTimer     = gormstore + "/timer"
 	storeSearch    = gormstore + "/search"
+	storeWeek      = gormstore + "/week"
 	storeConsole   = gormstore + "/console"
 	benchData      = gormstore + "/benchdata"
 	runRoom        = "admin/internal/run"
@@ -193,8 +194,9 @@ func rooms() []Room {
 		{storeRetention, []string{store, domain, database, record, storeEngine}, whyNoun},
 		{storeAccess, []string{store, domain, database, record, storeEngine, storeRetention}, whyNoun},
 		{storeTimer, []string{store, domain, database, record, storeEngine}, whyNoun},
-		{storeConsole, []string{store, resource, calendarKind, scriptKind, storeDocument, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storePast, storeRetention, storeTimer}, whyNoun},
+		{storeConsole, []string{store, resource, calendarKind, scriptKind, storeDocument, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storePast, storeRetention, storeTimer, storeWeek}, whyNoun},
 		{storeSearch, []string{domain, database, record}, whyNoun},
+		{storeWeek, []string{domain, database, record}, whyNoun},
 		{gormstore, []string{store, domain, database, record, storeEngine, storeConsole, storeSearch}, "it opens a store, and knows none who use it"},
 		{storetest, []string{store, domain, resource, calendarKind, scriptKind, notifyRoom, alertNoun}, "one suite for all databases must not know any of them"},
 		{benchData, []string{domain, database, record}, "it writes rows as real use leaves them, without the rules by which they come about"},

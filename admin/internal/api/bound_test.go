@@ -17,7 +17,7 @@ import (
 // keptToExecutors are the operations that those may ask for whose role is bound to executors,
 // and that keep to these. A new operation needs a line here or in wholeTenant.
 var keptToExecutors = strings.Fields(`
-	accept-proposal backfill-job call-handler cancel-backfill cancel-call cancel-run cancel-timer cancel-timers count-fires count-timers create-job
+	accept-proposal backfill-job call-handler cancel-backfill cancel-call cancel-run cancel-timer cancel-timers count-fires count-jobs count-timers create-job
 	create-jobs decline-proposal delete-job download-run-log drain-instance executor-statistics explain-fire explain-run get-backfill
 	get-call get-executor get-instance get-job get-job-by-name get-job-declaration get-job-retention get-proposal get-run get-run-log
 	get-timer get-timer-cancellation give-job-back job-statistics list-all-instances list-backfills list-executors list-handlers
@@ -131,7 +131,7 @@ func TestBoundListsShowOnlyTheirExecutors(t *testing.T) {
 	w.call("acme/admin", "DELETE", "/executors/"+unused.ID.String(), nil, header{"If-Match": "*"}).is(204)
 	foreign := "?executorId=" + outside["/executors/{id}"]
 	for _, path := range []string{
-		"/jobs", "/jobs?sort=nextFireAt", "/jobs?sort=updatedAt", "/jobs?kind=all", "/jobs" + foreign, "/runs", "/runs?state=succeeded", "/runs?cause=manual", "/runs" + foreign, "/runs?jobId=" + outside["/jobs/{id}"],
+		"/jobs", "/jobs?sort=nextFireAt", "/jobs?sort=updatedAt", "/jobs?sort=failures", "/jobs?state=failing", "/jobs/counts?groupBy=executor", "/jobs?kind=all", "/jobs" + foreign, "/runs", "/runs?state=succeeded", "/runs?cause=manual", "/runs" + foreign, "/runs?jobId=" + outside["/jobs/{id}"],
 		"/runs?instanceId=" + outside["/instances/{id}"], "/runs?q=secret", "/executors", "/instances", "/job-proposals", "/job-proposals" + foreign, "/jobs/overdue", "/overview", "/statistics",
 		"/search?q=secret", "/search?q=bank", "/search?q=" + outside["/jobs/{id}"][:2],
 	} {

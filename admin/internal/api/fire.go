@@ -54,7 +54,54 @@ type JobFilter struct {
 	Executor   string `query:"executor" maxLength:"128" doc:"Only jobs of the executor with this name"`
 	Handler    string `query:"handler" maxLength:"128" doc:"Only jobs of this handler"`
 	Label      string `query:"label" maxLength:"256" doc:"Labels that they have: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold"`
-	Owner      string `query:"owner" maxLength:"254" doc:"Part of the owner's name or mail address"`
+	Owner      string `query:"owner" maxLength:"254" doc:"Part of the owner's name or mail address; or = and then the whole name, a space and the mail address"`
+}
+
+// JobStateParam chooses jobs by state. It is exported because huma passes over embedded fields
+// that are not.
+type JobStateParam struct {
+	State string `query:"state" enum:"enabled,paused,failing,late,never_fires" doc:"Only jobs in this state. failing, late and never_fires are enabled jobs. failing: of the runs that succeeded, failed, timed out or were lost, one of the newest minute did not succeed. late: in the newest minute in which first attempts ended, one had started more than 10 s after its time. never_fires: as neverFires"`
+}
+
+// choose adds it to a filter.
+func (in *JobStateParam) choose(p *store.ListJobsParams) {
+	switch in.State {
+	case "enabled":
+		p.State = domain.JobEnabled
+	case "paused":
+		p.State = domain.JobPaused
+	case "never_fires":
+		p.NeverFires = true
+	default:
+		p.Health = store.JobHealth(in.State)
+	}
+}
+
+type countJobsInput struct {
+	JobFilter
+	JobStateParam
+	Kind    string `query:"kind" enum:"job,call,callback,timer,all" default:"job" doc:"As in the list of jobs"`
+	GroupBy string `query:"groupBy" enum:"executor,owner,label" doc:"Also count the jobs by this, those of the state alone. A job counts for each of its labels"`
+	Top     int    `query:"top" minimum:"1" maximum:"200" default:"50" doc:"With groupBy: how many groups at most"`
+}
+
+// JobTotals counts the jobs of a filter.
+type JobTotals struct {
+	All        int        `json:"all" doc:"Jobs of the filter, whatever their state. All counts leave state out"`
+	Failing    int        `json:"failing" doc:"Those of state=failing"`
+	Late       int        `json:"late" doc:"Those of state=late"`
+	Paused     int        `json:"paused" doc:"Those of state=paused"`
+	NeverFires int        `json:"neverFires" doc:"Those of state=never_fires"`
+	More       bool       `json:"more" doc:"There are more than 50,000 jobs, and the others are not counted"`
+	Groups     []JobGroup `json:"groups,omitempty" doc:"With groupBy: the largest groups first"`
+	MoreGroups bool       `json:"moreGroups,omitempty" doc:"There are more groups than top"`
+}
+
+// JobGroup is jobs that have something in common.
+type JobGroup struct {
+	ID   string `json:"id,omitempty" doc:"Id of the executor; absent for other groups"`
+	Name string `json:"name" doc:"Name of the executor, the owner's name and mail address, or key=value of a label. Empty: no owner"`
+	Jobs int    `json:"jobs" doc:"How many jobs it has"`
 }
 
 type firesInput struct {
@@ -205,4 +252,34 @@ func (js *jobs) listOverdue(ctx context.Context, id auth.Identity, in *overdueIn
 		})
 	}
 	return &struct{ Body OverdueList }{out}, nil
+}
+
+func (js *jobs) countJobs(ctx context.Context, id auth.Identity, in *countJobsInput) (*struct{ Body JobTotals }, error) {
+	p, err := js.filter(ctx, id, &in.JobFilter)
+	if err != nil {
+		return nil, err
+	}
+	p.Kind, p.AllKinds = jobKinds[in.Kind], in.Kind == "all"
+	n, err := js.store.CountJobHealth(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	out := JobTotals{All: n.All, Failing: n.Failing, Late: n.Late, Paused: n.Paused, NeverFires: n.NeverFires, More: n.More}
+	if in.GroupBy == "" {
+		return &struct{ Body JobTotals }{out}, nil
+	}
+	in.choose(&p)
+	groups, more, err := js.store.GroupJobs(ctx, p, store.JobGrouping(in.GroupBy), in.Top)
+	if err != nil {
+		return nil, err
+	}
+	out.MoreGroups = more
+	out.Groups = domain.Collect(groups, func(g *store.JobGroup) JobGroup {
+		one := JobGroup{Name: g.Name, Jobs: g.Jobs}
+		if g.Executor != 0 {
+			one.ID = g.Executor.String()
+		}
+		return one
+	})
+	return &struct{ Body JobTotals }{out}, nil
 }

@@ -125,7 +125,7 @@ type Job struct {
 	AwaitsRun      *string   `json:"awaitsRun,omitempty" doc:"fixed_delay: the next fire is planned when this run has ended"`
 	LastRun        *LastRun  `json:"lastRun" doc:"The newest run; null: none yet"`
 	RecentRuns     []LastRun `json:"recentRuns" readOnly:"true" doc:"The newest runs, the newest first, at most 10 or as many as recent says"`
-	Stats7d        *JobStats `json:"stats7d,omitempty" readOnly:"true" doc:"Its runs that ended in the last 7 days, by whole hours; only in answers to reads of one job, and absent if none ended"`
+	Stats7d        *JobStats `json:"stats7d,omitempty" readOnly:"true" doc:"Its runs that ended in the last 7 days, by whole hours, in lists some seconds late; absent if none ended"`
 	Waiting        int64     `json:"waiting" readOnly:"true" doc:"How many runs wait for earlier ones of the job"`
 	PilesUp        bool      `json:"pilesUp" readOnly:"true" doc:"At least 3 runs wait, and the last ones took longer than the interval"`
 	ExecutorOnline int       `json:"executorOnline" doc:"Instances online"`
@@ -179,6 +179,22 @@ type JobStats struct {
 	Failed int64  `json:"failed" doc:"How many of them failed, timed out or were lost"`
 	P50    *int64 `json:"p50Ms" doc:"Half of their last attempts took no longer; off by 5 % at most; null: none ran"`
 	P95    *int64 `json:"p95Ms" doc:"Of twenty, 19 took no longer. It equals p50Ms if both lie in one bucket, which is 10.5 % wide and at least 1 ms"`
+	Late   *int64 `json:"latenessP95Ms" doc:"Of twenty that started at their first attempt, 19 started no later after their fire time; null: none did"`
+}
+
+// weekOf is what lists show of a job's last 7 days.
+func weekOf(w *store.JobWeek) *JobStats {
+	if w == nil || w.Ended <= 0 {
+		return nil
+	}
+	share := func(s *domain.Spread, q float64) *int64 {
+		d, ok := s.Quantile(q)
+		if !ok {
+			return nil
+		}
+		return new(d.Milliseconds())
+	}
+	return &JobStats{Runs: w.Ended, Failed: w.Failed, P50: share(&w.Took, 0.5), P95: share(&w.Took, 0.95), Late: share(&w.Late, 0.95)}
 }
 
 func jobStatsOf(sums store.RunSums) *JobStats {
@@ -192,6 +208,9 @@ func jobStatsOf(sums store.RunSums) *JobStats {
 	out := &JobStats{Runs: all.Runs, Failed: all.Failed + all.TimedOut + all.Lost}
 	if took := all.measured().Duration; took != nil {
 		out.P50, out.P95 = &took.P50, &took.P95
+	}
+	if all.Lateness != nil {
+		out.Late = &all.Lateness.P95
 	}
 	return out
 }
@@ -279,7 +298,7 @@ func jobOf(id auth.Identity, v store.JobView, online int) Job {
 		State: v.State.String(), Kind: v.Kind.String(), Source: string(v.Source), Revision: v.Revision,
 		Waiting: v.Waiting, PilesUp: v.PilesUp,
 		ExecutorOnline: online, CreatedAt: web.Instant(v.CreatedAt), UpdatedAt: web.Instant(written.At),
-		CreatedBy: v.CreatedBy, UpdatedBy: written.By,
+		CreatedBy: v.CreatedBy, UpdatedBy: written.By, Stats7d: weekOf(v.Week),
 	}
 	if v.State == domain.JobPaused {
 		j.PauseNote, j.PausedBy, j.PausedAt = v.Pause.Note, v.Pause.By, web.InstantOrNull(v.Pause.At)

@@ -28,11 +28,11 @@ type listJobsInput struct {
 	web.PageParams
 	web.TotalParam
 	JobFilter
-	State      string `query:"state" enum:"enabled,paused" doc:"Only jobs in this state"`
+	JobStateParam
 	Kind       string `query:"kind" enum:"job,call,callback,timer,all" default:"job" doc:"job: those of people and code; call, callback, timer: those that the server has made for calls, callbacks and timers of handlers; all of them"`
 	NeverFires bool   `query:"neverFires" doc:"Only enabled jobs with a schedule that has no fire left. One whose calendars exclude all that is left shows neverFires too and is not found by this"`
 	Recent     int    `query:"recent" minimum:"1" maximum:"60" default:"10" doc:"How many of its newest runs each job has, at most; with limit at most 4,000 for a page"`
-	Sort       string `query:"sort" enum:"name,nextFireAt,updatedAt" default:"name" doc:"By name, the next fire time, or the newest change first"`
+	Sort       string `query:"sort" enum:"name,nextFireAt,updatedAt,failures,lateness,p95" default:"name" doc:"By name, the next fire time, or the newest change first. Or by the last 7 days, the highest first: runs that failed, timed out or were lost, and the 95th percentiles of how late runs started and how long they took. These are some seconds old, and jobs without a run in that time come last"`
 }
 
 type getJobInput struct {
@@ -89,6 +89,10 @@ func (js *jobs) register(server *web.Server) {
 		Method: http.MethodGet, Path: web.Base + "/jobs", ID: "list-jobs", Large: true, Tag: "jobs", Summary: "List jobs",
 		Description: "Without their inputs. Deleted ones are not listed.",
 	}, js.listJobs)
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/jobs/counts", ID: "count-jobs", Tag: "jobs", Summary: "How many jobs fail, are late, are paused or never fire",
+		Description: "Of a filter of the list of jobs. Each count is the length of the list with that state. What ended in the last seconds may be missing.",
+	}, js.countJobs)
 	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/jobs", ID: "create-job", Computes: true, Tag: "jobs", Summary: "Create a job",
 		Description: "With a schedule it fires from now on, unless state is paused. A handler that no instance has registered, and an input that does not fit its schema, are refused unless the query allows them.",
@@ -195,19 +199,14 @@ func (js *jobs) listJobs(ctx context.Context, id auth.Identity, in *listJobsInpu
 	p.NeverFires, p.Sort, p.Limit, p.Kind, p.AllKinds = in.NeverFires, store.JobSort(in.Sort), in.Limit+1, jobKinds[in.Kind], in.Kind == "all"
 	p.Recent = in.Recent
 	if at.ID != 0 {
-		p.Cursor = store.JobCursor{Name: at.Name, At: time.UnixMilli(at.At).UTC(), ID: domain.JobID(at.ID)}
+		p.Cursor = store.JobCursor{Name: at.Name, At: time.UnixMilli(at.At).UTC(), Rank: at.At, ID: domain.JobID(at.ID)}
 	}
 	if in.Limit*in.Recent > store.RecentRunsOfPage {
 		var r reader
 		r.Fail("query.recent", in.Recent, "times limit is %d, and at most %d runs come with a page: make one of them smaller", in.Limit*in.Recent, store.RecentRunsOfPage)
 		return nil, r.Err()
 	}
-	switch in.State {
-	case "enabled":
-		p.State = domain.JobEnabled
-	case "paused":
-		p.State = domain.JobPaused
-	}
+	in.choose(&p)
 	rows, err := js.store.ListJobs(ctx, p)
 	if err != nil {
 		return nil, err
@@ -236,6 +235,8 @@ func (js *jobs) listJobs(ctx context.Context, id auth.Identity, in *listJobsInpu
 			c.At = last.NextFireAt.UnixMilli()
 		case store.SortByUpdated:
 			c.At = last.UpdatedAt.UnixMilli()
+		case store.SortByFailures, store.SortByLateness, store.SortByP95:
+			c.At, c.Name = last.Rank, last.Spec.Name
 		default:
 			c.Name = last.Spec.Name
 		}

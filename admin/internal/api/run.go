@@ -211,7 +211,7 @@ type runs struct {
 func (rs *runs) register(server *web.Server) {
 	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/runs", ID: "list-runs", Large: true, Tag: "runs", Summary: "List runs, newest first",
-		Description: "Newest first by id, without inputs and outputs. Filters go together: a run meets all of them.",
+		Description: "Newest first by id, without inputs and outputs. Filters go together: a run meets all of them. No index answers cause, error, q, name, label, owner and instanceId, and states of an executor. With these filters a page looks at 20,000 runs, and can have fewer items than limit, or none, and a nextCursor.",
 	}, rs.listRuns)
 	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/runs/{id}", ID: "get-run", Large: true, Tag: "runs", Summary: "One run with its attempts",
@@ -264,12 +264,17 @@ func (rs *runs) listRuns(ctx context.Context, id auth.Identity, in *listRunsInpu
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
+	var until domain.ExecutionID
+	p.Until = &until
 	rows, err := rs.store.ListExecutions(ctx, p)
 	out, err := web.RowsPage(rows, err, in.Limit, runOf, func(last *store.ExecutionView) web.Cursor {
 		return web.Cursor{List: "runs", ID: int64(last.ID)}
 	})
 	if err != nil {
 		return nil, err
+	}
+	if until != 0 {
+		out.Body.NextCursor = web.Cursor{List: "runs", ID: int64(until)}.Encode()
 	}
 	return out, web.AddTotal(in.TotalParam, out, func() (int, bool, error) { return counted(rs.store.TotalExecutions(ctx, p)) })
 }

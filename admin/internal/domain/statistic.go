@@ -211,3 +211,100 @@ func (s *Spread) Decode(b []byte) error {
 	}
 	return nil
 }
+
+// subtract takes back another spread. The maximum stays.
+func (s *Spread) subtract(o *Spread) {
+	s.N, s.SumMS = s.N-o.N, s.SumMS-o.SumMS
+	for bucket, n := range o.buckets {
+		s.add(bucket, -n)
+	}
+}
+
+// SpreadOf reads what Encode wrote. Its sum and its maximum are not known.
+func SpreadOf(b []byte) (s Spread, err error) {
+	err = s.Decode(b)
+	for _, n := range s.buckets {
+		s.N += n
+	}
+	s.MaxMS = math.MaxInt64
+	return s, err
+}
+
+// LateStart is how long after its planned start a run may start and is in time.
+const LateStart = 10 * time.Second
+
+// JobWeek is how the runs of a job ended in a week. Instants are milliseconds since 1970, in whole
+// minutes; 0: never.
+type JobWeek struct {
+	Ended, Failed int64
+	Late, Took    Spread
+	// When a run last succeeded, failed, started in time and started late. They may be older than
+	// the week.
+	GoodAt, BadAt, PunctualAt, LateAt int64
+}
+
+// Count adds one end. An instant stays if an end is taken back.
+func (w *JobWeek) Count(e *RunEnd) {
+	var sum RunSum
+	sum.Count(e)
+	w.AddSum(e.State, &sum)
+	if e.Undone {
+		return
+	}
+	w.note(e.State, e.Late, e.Minute*time.Minute.Milliseconds())
+}
+
+func (w *JobWeek) note(state State, late, at int64) {
+	switch {
+	case FailedState(state):
+		w.BadAt = max(w.BadAt, at)
+	case state == Succeeded:
+		w.GoodAt = max(w.GoodAt, at)
+	}
+	switch {
+	case late > LateStart.Milliseconds():
+		w.LateAt = max(w.LateAt, at)
+	case late >= 0:
+		w.PunctualAt = max(w.PunctualAt, at)
+	}
+}
+
+// AddSum adds runs that ended in a state.
+func (w *JobWeek) AddSum(state State, s *RunSum) {
+	w.Ended += s.Runs
+	if FailedState(state) {
+		w.Failed += s.Runs
+	}
+	w.Late.Add(&s.Late)
+	w.Took.Add(&s.Took)
+}
+
+// SubtractSum takes them back.
+func (w *JobWeek) SubtractSum(state State, s *RunSum) {
+	w.Ended -= s.Runs
+	if FailedState(state) {
+		w.Failed -= s.Runs
+	}
+	w.Late.subtract(&s.Late)
+	w.Took.subtract(&s.Took)
+}
+
+// Note takes over when runs of a sum ended at. Of an hour it is not known which of them was last.
+func (w *JobWeek) Note(state State, s *RunSum, at int64) {
+	late := int64(-1)
+	if s.Late.N > 0 {
+		late = s.Late.MaxMS
+	}
+	w.note(state, late, at)
+}
+
+// Recall takes over the instants of another week.
+func (w *JobWeek) Recall(o *JobWeek) {
+	w.GoodAt, w.BadAt = max(w.GoodAt, o.GoodAt), max(w.BadAt, o.BadAt)
+	w.PunctualAt, w.LateAt = max(w.PunctualAt, o.PunctualAt), max(w.LateAt, o.LateAt)
+}
+
+// Impossible reports whether more was taken back than was added.
+func (w *JobWeek) Impossible() bool {
+	return w.Ended < 0 || w.Failed < 0 || w.Late.N < 0 || w.Took.N < 0 || w.Ended == 0 && (w.Failed != 0 || w.Late.N != 0 || w.Took.N != 0)
+}

@@ -160,8 +160,20 @@ type JobView struct {
 	// because its runs take longer than its interval (domain.PilesUp).
 	Waiting int64
 	PilesUp bool
+	// Week is how its runs ended in the last 7 days, some seconds ago. Nil: none has ended since
+	// the job exists, or it is not known yet.
+	Week *JobWeek
+	// Rank is the value by which a list is sorted: Unranked, or that of SortByFailures,
+	// SortByLateness and SortByP95. 0 in other lists.
+	Rank int64
 	// Recent are the newest runs, the newest first, at most as many as were asked for.
 	Recent []LastRun
+}
+
+// JobWeek is how runs of a job ended in 7 days, by whole hours. Late and Took have no maximum.
+type JobWeek struct {
+	Ended, Failed int64
+	Late, Took    domain.Spread
 }
 
 // Authorship is when and by whom something was written.
@@ -253,8 +265,9 @@ type ListJobsParams struct {
 	Executor domain.ExecutorID
 	Handler  string
 	State    domain.JobState // 0 = enabled and paused
+	Health   JobHealth       // empty: any
 	Label    string          // as domain.ParseFilter reads it
-	Owner    string          // part of the owner's name or mail
+	Owner    string          // part of the owner's name and mail; behind a = all of it
 	// PausedVia leaves jobs whose pause came this way (domain.Via). Empty: all.
 	PausedVia string
 	// Kind: the others are not listed, unless AllKinds.
@@ -276,12 +289,32 @@ const (
 	SortByName     JobSort = "name"
 	SortByNextFire JobSort = "nextFireAt"
 	SortByUpdated  JobSort = "updatedAt" // newest first
+	// By the last 7 days, the highest first, then jobs without a run.
+	SortByFailures JobSort = "failures" // how many runs failed, timed out or were lost
+	SortByLateness JobSort = "lateness" // p95 of how late runs started
+	SortByP95      JobSort = "p95"      // p95 of how long runs took
+)
+
+// Unranked is the rank of jobs whose week is not known.
+const Unranked = -2
+
+// JobHealth is of enabled jobs.
+type JobHealth string
+
+const (
+	// JobFailing: of the runs that succeeded or failed, timed out or were lost, one of the
+	// newest minute did not succeed.
+	JobFailing JobHealth = "failing"
+	// JobLate: in the newest minute in which first attempts ended, one had started more than
+	// domain.LateStart late.
+	JobLate JobHealth = "late"
 )
 
 // JobCursor is the position after the last job of a page: its sort value and id.
 type JobCursor struct {
 	Name string
 	At   time.Time
+	Rank int64
 	ID   domain.JobID // 0 = from the start
 }
 

@@ -76,4 +76,8 @@ type ListExecutionsParams struct {
 	To                 time.Time          // likewise; not included
 	Before             domain.ExecutionID // cursor: ids below this one; 0 = from the newest
 	Limit              int
+	// Until, if it is set, lets a list with a filter that no index answers end early. It has
+	// looked at the newest 20,000 runs that the other filters leave, and says here before which
+	// run to go on. 0: there is no more.
+	Until *domain.ExecutionID
 }

@@ -44,8 +44,10 @@ func command(ctx context.Context, args []string, out, talk io.Writer) error {
 		return serveSink(ctx, args[1:])
 	case "peer":
 		return servePeer(ctx, args[1:])
+	case "seed":
+		return seed(ctx, args[1:], talk)
 	default:
-		return fmt.Errorf("there is no command %q: none to measure, or table", args[0])
+		return fmt.Errorf("there is no command %q: none to measure, table, or seed", args[0])
 	}
 }
 
@@ -143,6 +145,7 @@ func usage() string {
 
   go run ./admin/tools/bench [flags]
   go run ./admin/tools/bench table REPORT... [--into DOCUMENT]
+  go run ./admin/tools/bench seed --database sqlite:DATA/carillon.db
 
 Real admin nodes, of the binary that --carillon names, and executors are started
 and stopped again, on empty databases, which are made and dropped again: on

@@ -2040,6 +2040,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How many jobs fail, are late, are paused or never fire
+         * @description Of a filter of the list of jobs. Each count is the length of the list with that state. What ended in the last seconds may be missing.
+         */
+        get: operations["count-jobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/overdue": {
         parameters: {
             query?: never;
@@ -2777,7 +2797,7 @@ export interface paths {
         };
         /**
          * List runs, newest first
-         * @description Newest first by id, without inputs and outputs. Filters go together: a run meets all of them.
+         * @description Newest first by id, without inputs and outputs. Filters go together: a run meets all of them. No index answers cause, error, q, name, label, owner and instanceId, and states of an executor. With these filters a page looks at 20,000 runs, and can have fewer items than limit, or none, and a nextCursor.
          */
         get: operations["list-runs"];
         put?: never;
@@ -6715,7 +6735,7 @@ export interface components {
              * @enum {string}
              */
             state: "enabled" | "paused";
-            /** @description Its runs that ended in the last 7 days, by whole hours; only in answers to reads of one job, and absent if none ended */
+            /** @description Its runs that ended in the last 7 days, by whole hours, in lists some seconds late; absent if none ended */
             readonly stats7d?: components["schemas"]["JobStats"];
             /** @description Of one attempt; 0s = none */
             timeout: string;
@@ -6921,6 +6941,17 @@ export interface components {
             /** @description Name of the job */
             jobName: string;
         };
+        JobGroup: {
+            /** @description Id of the executor; absent for other groups */
+            id?: string;
+            /**
+             * Format: int64
+             * @description How many jobs it has
+             */
+            jobs: number;
+            /** @description Name of the executor, the owner's name and mail address, or key=value of a label. Empty: no owner */
+            name: string;
+        };
         JobSettings: {
             /** @description When and where alerts go; default: of failures, and of runs that no executor took */
             alert?: components["schemas"]["AlertWrite"];
@@ -7088,6 +7119,11 @@ export interface components {
             failed: number;
             /**
              * Format: int64
+             * @description Of twenty that started at their first attempt, 19 started no later after their fire time; null: none did
+             */
+            latenessP95Ms: number | null;
+            /**
+             * Format: int64
              * @description Half of their last attempts took no longer; off by 5 % at most; null: none ran
              */
             p50Ms: number | null;
@@ -7118,6 +7154,39 @@ export interface components {
              * @enum {string}
              */
             state: "enabled" | "paused";
+        };
+        JobTotals: {
+            /**
+             * Format: int64
+             * @description Jobs of the filter, whatever their state. All counts leave state out
+             */
+            all: number;
+            /**
+             * Format: int64
+             * @description Those of state=failing
+             */
+            failing: number;
+            /** @description With groupBy: the largest groups first */
+            groups?: components["schemas"]["JobGroup"][];
+            /**
+             * Format: int64
+             * @description Those of state=late
+             */
+            late: number;
+            /** @description There are more than 50,000 jobs, and the others are not counted */
+            more: boolean;
+            /** @description There are more groups than top */
+            moreGroups?: boolean;
+            /**
+             * Format: int64
+             * @description Those of state=never_fires
+             */
+            neverFires: number;
+            /**
+             * Format: int64
+             * @description Those of state=paused
+             */
+            paused: number;
         };
         JobWrite: {
             /** @description When and where alerts go; default: of failures, and of runs that no executor took */
@@ -23159,7 +23228,7 @@ export interface operations {
                 handler?: string;
                 /** @description Labels that they have: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold */
                 label?: string;
-                /** @description Part of the owner's name or mail address */
+                /** @description Part of the owner's name or mail address; or = and then the whole name, a space and the mail address */
                 owner?: string;
                 /** @description Fire times from this instant on; default: now, from the begin of the bucket on */
                 from?: string;
@@ -24770,18 +24839,18 @@ export interface operations {
                 handler?: string;
                 /** @description Labels that they have: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold */
                 label?: string;
-                /** @description Part of the owner's name or mail address */
+                /** @description Part of the owner's name or mail address; or = and then the whole name, a space and the mail address */
                 owner?: string;
-                /** @description Only jobs in this state */
-                state?: "enabled" | "paused";
+                /** @description Only jobs in this state. failing, late and never_fires are enabled jobs. failing: of the runs that succeeded, failed, timed out or were lost, one of the newest minute did not succeed. late: in the newest minute in which first attempts ended, one had started more than 10 s after its time. never_fires: as neverFires */
+                state?: "enabled" | "paused" | "failing" | "late" | "never_fires";
                 /** @description job: those of people and code; call, callback, timer: those that the server has made for calls, callbacks and timers of handlers; all of them */
                 kind?: "job" | "call" | "callback" | "timer" | "all";
                 /** @description Only enabled jobs with a schedule that has no fire left. One whose calendars exclude all that is left shows neverFires too and is not found by this */
                 neverFires?: boolean;
                 /** @description How many of its newest runs each job has, at most; with limit at most 4,000 for a page */
                 recent?: number;
-                /** @description By name, the next fire time, or the newest change first */
-                sort?: "name" | "nextFireAt" | "updatedAt";
+                /** @description By name, the next fire time, or the newest change first. Or by the last 7 days, the highest first: runs that failed, timed out or were lost, and the 95th percentiles of how late runs started and how long they took. These are some seconds old, and jobs without a run in that time come last */
+                sort?: "name" | "nextFireAt" | "updatedAt" | "failures" | "lateness" | "p95";
             };
             header?: {
                 /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
@@ -25367,6 +25436,126 @@ export interface operations {
             };
             /** @description Unsupported Media Type */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "count-jobs": {
+        parameters: {
+            query?: {
+                /** @description Part of name or description */
+                q?: string;
+                /** @description Pattern of the whole name, in which * stands for any text */
+                name?: string;
+                /** @description Only jobs of this executor */
+                executorId?: string;
+                /** @description Only jobs of the executor with this name */
+                executor?: string;
+                /** @description Only jobs of this handler */
+                handler?: string;
+                /** @description Labels that they have: key, key=value or a selector such as team=pay,tier in (gold, silver),env!=test, all of whose terms hold */
+                label?: string;
+                /** @description Part of the owner's name or mail address; or = and then the whole name, a space and the mail address */
+                owner?: string;
+                /** @description Only jobs in this state. failing, late and never_fires are enabled jobs. failing: of the runs that succeeded, failed, timed out or were lost, one of the newest minute did not succeed. late: in the newest minute in which first attempts ended, one had started more than 10 s after its time. never_fires: as neverFires */
+                state?: "enabled" | "paused" | "failing" | "late" | "never_fires";
+                /** @description As in the list of jobs */
+                kind?: "job" | "call" | "callback" | "timer" | "all";
+                /** @description Also count the jobs by this, those of the state alone. A job counts for each of its labels */
+                groupBy?: "executor" | "owner" | "label";
+                /** @description With groupBy: how many groups at most */
+                top?: number;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobTotals"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

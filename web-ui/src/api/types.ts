@@ -58,6 +58,7 @@ export type Statistics = S['Statistics']
 export type RunEndings = S['RunEndings']
 export type Spread = S['Spread']
 export type FailureGroup = S['FailureGroup']
+export type JobGroup = S['JobGroup']
 export type BulkOperation = S['BulkOperation']
 export type Cause = Run['cause']
 export type Attempt = Omit<S['Attempt'], 'state'> & { state: RunState }

@@ -1,7 +1,7 @@
 // Filters in the URL. Plain `key=value` pairs, lists joined by commas, so that
 // a link can be read, typed and shared; unknown or malformed values are
 // dropped instead of breaking the page.
-import type { Cause, JobState, RunState } from '../api/types'
+import type { Cause, RunState } from '../api/types'
 
 export const RUN_STATES: readonly RunState[] = [
   'due',
@@ -77,18 +77,25 @@ function instant(value: unknown): string | undefined {
   return Number.isNaN(ms) ? undefined : new Date(ms).toISOString()
 }
 
+/** What the list of jobs can be limited to. */
+export const JOB_STATES = ['enabled', 'failing', 'late', 'paused', 'never_fires'] as const
+/** Orders of the list of jobs. The last three go by the last 7 days, the highest first. */
+export const JOB_SORTS = ['name', 'nextFireAt', 'updatedAt', 'failures', 'lateness', 'p95'] as const
+export const JOB_GROUPS = ['executor', 'owner', 'label'] as const
+
 export interface JobsSearch {
   q?: string
   executorId?: string
   handler?: string
-  state?: JobState
+  state?: (typeof JOB_STATES)[number]
   /** Absent: jobs of people and code. */
   kind?: 'call' | 'callback' | 'timer' | 'all'
   label?: string
   owner?: string
   /** Present: the jobs that code proposes. */
   proposed?: '1'
-  sort?: 'name' | 'nextFireAt' | 'updatedAt'
+  sort?: (typeof JOB_SORTS)[number]
+  group?: (typeof JOB_GROUPS)[number]
   cursor?: string
 }
 
@@ -97,12 +104,13 @@ export function jobsSearch(raw: Record<string, unknown>): JobsSearch {
     q: text(raw.q),
     executorId: id(raw.executorId),
     handler: text(raw.handler),
-    state: oneOf(raw.state, ['enabled', 'paused']),
+    state: oneOf(raw.state, JOB_STATES),
     kind: oneOf(raw.kind, ['call', 'callback', 'timer', 'all']),
     label: text(raw.label),
     owner: text(raw.owner),
     proposed: raw.proposed === '1' || raw.proposed === 1 ? '1' : undefined,
-    sort: oneOf(raw.sort, ['name', 'nextFireAt', 'updatedAt']),
+    sort: oneOf(raw.sort, JOB_SORTS),
+    group: oneOf(raw.group, JOB_GROUPS),
     cursor: text(raw.cursor),
   })
 }
@@ -221,7 +229,7 @@ export function newestFirst<T extends { fireAt: string }>(page: T[]): T[] {
 
 /** True when anything beyond the page position narrows the list. */
 export function isFiltered(search: object): boolean {
-  return Object.entries(search).some(([key, value]) => key !== 'cursor' && key !== 'sort' && value !== undefined)
+  return Object.entries(search).some(([key, value]) => key !== 'cursor' && key !== 'sort' && key !== 'group' && value !== undefined)
 }
 
 function clean<T extends object>(value: T): T {

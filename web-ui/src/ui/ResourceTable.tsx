@@ -18,7 +18,9 @@ export interface Column<T> {
   kind?: 'title' | 'actions'
   align?: 'right'
   /** The rows stand in the order of this column, the greatest first. */
-  sorted?: 'descending'
+  sorted?: 'ascending' | 'descending'
+  /** Present: the title is a button that puts the rows into the order of this column. */
+  onSort?: () => void
 }
 
 interface Props<T> {
@@ -69,8 +71,7 @@ export function ResourceTable<T>(props: Props<T>) {
             <tr role="row">
               {columns.map((column) => (
                 <th key={column.key} role="columnheader" scope="col" className={[`col-${column.key}`, column.align].filter(Boolean).join(' ')} aria-sort={column.sorted}>
-                  {column.kind === 'actions' ? <span className="sr-only">{column.title}</span> : column.title}
-                  {column.sorted && <span aria-hidden="true"> ↓</span>}
+                  <Title column={column} />
                 </th>
               ))}
             </tr>
@@ -80,6 +81,25 @@ export function ResourceTable<T>(props: Props<T>) {
       </div>
       {props.pager}
     </>
+  )
+}
+
+function Title<T>({ column }: { column: Column<T> }) {
+  if (column.kind === 'actions') return <span className="sr-only">{column.title}</span>
+  const arrow = column.sorted && <span aria-hidden="true"> {column.sorted === 'ascending' ? '↑' : '↓'}</span>
+  if (!column.onSort) {
+    return (
+      <>
+        {column.title}
+        {arrow}
+      </>
+    )
+  }
+  return (
+    <button type="button" className="sort" onClick={column.onSort}>
+      {column.title}
+      {arrow}
+    </button>
   )
 }
 

@@ -1,14 +1,12 @@
 // What the list of jobs shows, and in what order.
 import { useTranslation } from 'react-i18next'
-import { isFiltered, type JobsSearch } from '../../lib/search'
+import { isFiltered, JOB_GROUPS, JOB_SORTS, JOB_STATES, type JobsSearch } from '../../lib/search'
 import { Choice } from '../../ui/Choice'
 import { ExecutorFilter, useExecutorName } from '../../ui/ExecutorFilter'
 import { Filters } from '../../ui/Filters'
 import { SearchBox } from '../../ui/SearchBox'
 
-const STATES = ['enabled', 'paused'] as const
 const KINDS = ['job', 'call', 'callback', 'timer', 'all'] as const
-const SORTS = { name: 'jobs.list.sortName', nextFireAt: 'jobs.list.sortNext', updatedAt: 'jobs.list.sortUpdated' } as const
 
 interface Props {
   search: JobsSearch
@@ -19,15 +17,16 @@ interface Props {
 export function JobFilters({ search, onChange, onClear }: Props) {
   const { t } = useTranslation()
   const executor = useExecutorName(search.executorId)
-  const { executorId, state, kind, proposed, handler, label } = search
+  const { executorId, state, kind, proposed, handler, label, group } = search
   return (
     <Filters
       label={t('jobs.list.title')}
       search={<SearchBox value={search.q} onChange={(q) => onChange({ q })} label={t('jobs.list.search')} />}
       chips={[
         executorId && { key: 'executor', text: `${t('jobs.list.executor')}: ${executor}`, onRemove: () => onChange({ executorId: undefined }) },
-        state && { key: 'state', text: t(`jobs.state.${state}`), onRemove: () => onChange({ state: undefined }) },
+        state && { key: 'state', text: t(`jobs.counts.state_${state}`), onRemove: () => onChange({ state: undefined }) },
         kind && { key: 'kind', text: t(`jobs.list.kind_${kind}`), onRemove: () => onChange({ kind: undefined }) },
+        group && { key: 'group', text: t(`jobs.counts.by_${group}`), onRemove: () => onChange({ group: undefined }) },
         proposed && { key: 'proposed', alone: true, text: t('proposals.title'), onRemove: () => onChange({ proposed: undefined }) },
         handler && { key: 'handler', alone: true, text: t('jobs.list.handler', { handler }), onRemove: () => onChange({ handler: undefined }) },
         label && { key: 'label', alone: true, text: t('jobs.list.label', { label }), onRemove: () => onChange({ label: undefined }) },
@@ -35,7 +34,7 @@ export function JobFilters({ search, onChange, onClear }: Props) {
       onClear={isFiltered(search) ? onClear : undefined}
     >
       <ExecutorFilter value={executorId} onChange={(id) => onChange({ executorId: id })} label={t('jobs.list.executor')} />
-      <Choice label={t('jobs.list.state')} value={state} onChange={(value) => onChange({ state: value })} options={STATES.map((value) => ({ value, label: t(`jobs.state.${value}`) }))} />
+      <Choice label={t('jobs.list.state')} value={state} onChange={(value) => onChange({ state: value })} options={JOB_STATES.map((value) => ({ value, label: t(`jobs.counts.state_${value}`) }))} />
       <Choice
         always
         label={t('jobs.list.kind')}
@@ -49,8 +48,9 @@ export function JobFilters({ search, onChange, onClear }: Props) {
         label={t('jobs.list.sort')}
         value={search.sort ?? 'name'}
         onChange={(value) => onChange({ sort: value === 'name' ? undefined : value })}
-        options={(Object.keys(SORTS) as (keyof typeof SORTS)[]).map((value) => ({ value, label: t(SORTS[value]) }))}
+        options={JOB_SORTS.map((value) => ({ value, label: t(`jobs.week.sort_${value}`) }))}
       />
+      <Choice label={t('jobs.counts.groupBy')} value={group} onChange={(value) => onChange({ group: value })} options={JOB_GROUPS.map((value) => ({ value, label: t(`jobs.counts.by_${value}`) }))} />
     </Filters>
   )
 }

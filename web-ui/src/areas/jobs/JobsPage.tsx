@@ -18,6 +18,9 @@ import { ShortSchedule } from './ShortSchedule'
 import { Blank, PageSkeleton } from '../../ui/States'
 import { loadChunk } from '../../lib/chunk'
 import { isFiltered, type JobsSearch } from '../../lib/search'
+import { JobCounters } from './JobCounters'
+import { JobGroups } from './JobGroups'
+import { sortable, weekColumns } from './weekColumns'
 
 const Proposals = lazy(() => loadChunk(() => import('./change/Proposals')))
 
@@ -30,14 +33,16 @@ export function JobsPage() {
   const navigate = useNavigate()
   const [search, setSearch] = useDraftSearch(committed, (next: JobsSearch) => void navigate({ to: '/jobs', search: next }))
   const canEdit = useCan('editor')
-  const { proposed, ...query } = committed
-  const jobs = useQuery({ ...queries.jobs({ ...query, recent: RUNS_SHOWN }), enabled: !proposed })
+  const { proposed, group, ...query } = committed
+  const jobs = useQuery({ ...queries.jobs({ ...query, recent: RUNS_SHOWN }), enabled: !proposed && !group })
   const waiting = useQuery(proposalQueries.proposals()).data?.items.length ?? 0
-  const columns = useJobColumns()
 
   // A changed filter starts at the first page.
   const go = (change: Partial<JobsSearch>) => setSearch({ ...search, cursor: undefined, ...change })
+  const columns = sortable(useJobColumns(), search.sort, (sort) => go({ sort }))
+  const { state, sort: _sort, cursor: _cursor, ...counted } = query
   const filtered = isFiltered(search)
+  const clear = () => setSearch({ sort: search.sort, group: search.group })
   return (
     <Page
       title={t('jobs.list.title')}
@@ -52,11 +57,16 @@ export function JobsPage() {
         </>
       }
     >
-      <JobFilters search={search} onChange={go} onClear={() => setSearch(search.sort ? { sort: search.sort } : {})} />
+      <JobFilters search={search} onChange={go} onClear={clear} />
+      {!proposed && <JobCounters query={counted} state={state} onState={(next) => go({ state: next })} />}
       {proposed ? (
         <Suspense fallback={<PageSkeleton />}>
           <Proposals />
         </Suspense>
+      ) : group ? (
+        <div className="card flush">
+          <JobGroups by={group} query={{ ...query, cursor: undefined, recent: RUNS_SHOWN }} columns={columns} onClearFilters={clear} />
+        </div>
       ) : (
       <div className="card flush">
         <ResourceTable
@@ -69,7 +79,7 @@ export function JobsPage() {
           onRetry={() => void jobs.refetch()}
           updatedAt={jobs.dataUpdatedAt}
           filtered={filtered}
-          onClearFilters={() => setSearch({})}
+          onClearFilters={clear}
           empty={<NoJobs canEdit={canEdit} />}
           pager={<Pager cursor={search.cursor} nextCursor={jobs.data?.nextCursor} onGo={(cursor) => go({ cursor })} />}
         />
@@ -110,6 +120,7 @@ function useJobColumns(): Column<Job>[] {
       { key: 'schedule', title: t('jobs.list.schedule'), render: (job) => <ShortSchedule schedule={job.schedule} /> },
       { key: 'next', title: t('jobs.list.nextFire'), render: (job) => <NextOrPaused job={job} /> },
       { key: 'last', title: t('jobs.list.lastRun'), render: (job) => <LastRunCell job={job} /> },
+      ...weekColumns(t),
       { key: 'executor', title: t('jobs.list.executor'), render: (job) => <ExecutorCell job={job} /> },
     ]
     if (canRun) columns.push({ key: 'actions', title: t('field.actions'), kind: 'actions', render: (job) => <JobActions job={job} compact /> })

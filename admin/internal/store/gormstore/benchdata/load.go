@@ -5,6 +5,7 @@
 package benchdata
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -49,7 +50,7 @@ func loadJobs(t *db.Tx, jobs []domain.Job, next func(i int) time.Time) error {
 		j := &jobs[i]
 		rows[i] = record.JobRow{
 			ID: int64(j.ID), TenantID: int64(j.TenantID), ExecutorID: int64(j.Executor), Part: int64(domain.PartitionOf(j.ID)),
-			State: int64(domain.JobEnabled), Source: string(j.Source), Revision: 1,
+			State: int64(cmp.Or(j.State, domain.JobEnabled)), Source: string(j.Source), Revision: 1,
 			CreatedAt: db.Millis(now), UpdatedAt: db.Millis(now), CreatedBy: j.CreatedBy, UpdatedBy: j.CreatedBy,
 		}
 		rows[i].SetSpec(&j.Spec)

@@ -1,10 +1,15 @@
 package console
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
@@ -77,3 +82,84 @@ func (h history) store(t *db.Tx, tenant, owner, newest int64, document, used str
 }
 
 func documentBytes(document string) int64 { return int64(len(document)) + domain.StoredRow }
+
+func (s *Jobs) ListRevisions(ctx context.Context, p store.ListRevisionsParams) (out store.Page[store.Revision], err error) {
+	err = s.Look(ctx, "list revisions", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		g = g.Where("job_id = ? AND tenant_id = ?", int64(p.Job), int64(p.Tenant)).Order("revision DESC")
+		if p.Before != 0 {
+			g = g.Where("revision < ?", p.Before)
+		}
+		if !p.Until.IsZero() {
+			g = g.Where("created_at <= ?", db.Millis(p.Until))
+		}
+		rows, more, err := record.FindWithin(g, record.PageSize(p.Limit), func(r *record.RevisionRow) int { return len(r.Spec) })
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 && p.Before == 0 && p.Until.IsZero() {
+			return db.NotFound("job", p.Job)
+		}
+		out = store.Page[store.Revision]{Items: make([]store.Revision, len(rows)), More: more}
+		specs := make([]record.CachedSpec, len(rows))
+		for i, r := range rows {
+			spec, err := record.DecodeSpec([]byte(r.Spec))
+			if err != nil {
+				spec = &domain.JobSpec{Description: "This revision cannot be read: " + err.Error(), Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone}}
+			}
+			specs[i] = record.CachedSpec{Tenant: p.Tenant, Spec: spec}
+			out.Items[i] = store.Revision{JobID: p.Job, Revision: r.Revision, CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy}
+		}
+		err = record.CalendarFiller(p.Brief)(ctx, q, specs)
+		for i := range specs {
+			out.Items[i].Spec = *specs[i].Spec
+		}
+		return err
+	})
+	return out, err
+}
+
+// ListJobChanges merges the events of a job, one more than are asked for because
+// each is named after the one before it, with its edits.
+func (s *Jobs) ListJobChanges(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) (out []store.JobChange, err error) {
+	limit = record.PageSize(limit)
+	err = s.Look(ctx, "list job changes", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		var events, edits []store.JobChange
+		scan := func(into *[]store.JobChange) func(*sql.Rows) error {
+			return func(rows *sql.Rows) error {
+				var e store.JobChange
+				var at, number int64
+				err := rows.Scan(&number, &e.State, &at, &e.By, &e.Note, &e.Revision)
+				e.At = db.Instant(at)
+				switch {
+				case e.Revision > 0:
+					e.What = store.JobEdited
+				case number == 1:
+					e.What, e.Revision = store.JobCreated, 1
+				}
+				*into = append(*into, e)
+				return err
+			}
+		}
+		err := db.Query(ctx, q, scan(&events), "SELECT number, state, at, created_by, note, 0 FROM job_events WHERE job_id = ? AND tenant_id = ? ORDER BY number DESC LIMIT ?",
+			int64(id), int64(tenant), limit+1)
+		if err != nil {
+			return err
+		}
+		err = db.Query(ctx, q, scan(&edits), "SELECT 0, 0, created_at, created_by, '', revision FROM job_revisions WHERE job_id = ? AND tenant_id = ? AND revision > 1 ORDER BY revision DESC LIMIT ?",
+			int64(id), int64(tenant), limit)
+		for i := range events {
+			if events[i].What == "" {
+				var before domain.JobState
+				if i+1 < len(events) {
+					before = events[i+1].State
+				}
+				events[i].What = store.JobEventOf(before, events[i].State)
+			}
+		}
+		out = append(events, edits...)
+		slices.SortStableFunc(out, func(a, b store.JobChange) int { return b.At.Compare(a.At) })
+		out = out[:min(len(out), limit)]
+		return err
+	})
+	return out, err
+}

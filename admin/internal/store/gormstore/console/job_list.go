@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gorm.io/gorm"
@@ -49,10 +51,73 @@ var jobOrders = map[store.JobSort]jobOrder{
 	store.SortByUpdated:  {"j.updated_at <= ? AND (j.updated_at < ? OR j.id < ?)", "j.updated_at DESC, j.id DESC"},
 }
 
+// weekOrders are the columns of job_weeks by which lists are sorted, and their indexes.
+var weekOrders = map[store.JobSort]struct{ column, index string }{
+	store.SortByFailures: {"failed", "ix_job_weeks_failed"}, store.SortByLateness: {"late_ms", "ix_job_weeks_late"}, store.SortByP95: {"took_ms", "ix_job_weeks_took"},
+}
+
+// rankedJob is a job with its value in the order of a list.
+type rankedJob struct {
+	record.JobRow `gorm:"embedded"`
+	ListRank      int64 `gorm:"column:list_rank"`
+}
+
+// rankedJobs reads an index of job_weeks from its end. Behind it come the jobs that have no row
+// there, by name.
+func (s *Jobs) rankedJobs(g *gorm.DB, p store.ListJobsParams) (rows []rankedJob, err error) {
+	by, limit := weekOrders[p.Sort], record.PageSize(p.Limit)
+	if p.Cursor.ID == 0 || p.Cursor.Rank != store.Unranked {
+		q := filterJobs(g.Table("job_weeks AS o"+s.Dialect.ByIndex(by.index)).Select("j.*, o."+by.column+" AS list_rank").
+			Joins(s.Dialect.InOrder()+"jobs AS j"+s.Dialect.ByPrimary()+" ON j.id = o.job_id"), p).Where("o.tenant_id = ?", int64(p.Tenant))
+		if p.Cursor.ID != 0 {
+			q = q.Where("o."+by.column+" <= ? AND (o."+by.column+" < ? OR o.job_id < ?)", p.Cursor.Rank, p.Cursor.Rank, int64(p.Cursor.ID))
+		}
+		if err := planned(q, p).Order("o." + by.column + " DESC, o.job_id DESC").Limit(limit).Find(&rows).Error; err != nil || len(rows) == limit {
+			return rows, err
+		}
+		p.Cursor = store.JobCursor{}
+	}
+	q := filterJobs(g.Table("jobs AS j").Select("j.*, "+strconv.Itoa(store.Unranked)+" AS list_rank"), p).
+		Where("NOT EXISTS (SELECT 1 FROM job_weeks AS o WHERE o.tenant_id = j.tenant_id AND o.job_id = j.id)")
+	if p.Cursor.ID != 0 {
+		q = q.Where(jobOrders[store.SortByName].condition, p.Cursor.Name, p.Cursor.Name, int64(p.Cursor.ID))
+	}
+	var others []rankedJob
+	err = planned(q, p).Order(jobOrders[store.SortByName].by).Limit(limit - len(rows)).Find(&others).Error
+	return append(rows, others...), err
+}
+
+// planned joins what the filter for jobs that never fire looks at.
+func planned(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
+	if !p.NeverFires {
+		return g
+	}
+	return g.Joins("JOIN triggers AS t ON t.job_id = j.id").Where("t.tenant_id = ?", int64(p.Tenant))
+}
+
+func (s *Jobs) listRanked(ctx context.Context, p store.ListJobsParams) (views []store.JobView, err error) {
+	err = s.Look(ctx, "list ranked jobs", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		ranked, err := s.rankedJobs(g, p)
+		if err != nil {
+			return err
+		}
+		rows := domain.Collect(ranked, func(r *rankedJob) record.JobRow { return r.JobRow })
+		views, err = s.jobViews(ctx, q, rows, cmp.Or(p.Recent, store.RecentRuns), s.specs.LoadLight)
+		for i := range views {
+			views[i].Rank = ranked[i].ListRank
+		}
+		return err
+	})
+	return views, err
+}
+
 func (s *Jobs) ListJobs(ctx context.Context, p store.ListJobsParams) (views []store.JobView, err error) {
 	sortBy := p.Sort
 	if sortBy == "" {
 		sortBy = store.SortByName
+	}
+	if _, ranked := weekOrders[sortBy]; ranked {
+		return s.listRanked(ctx, p)
 	}
 	order, ok := jobOrders[sortBy]
 	if !ok {
@@ -80,6 +145,11 @@ func (s *Jobs) ListJobs(ctx context.Context, p store.ListJobsParams) (views []st
 	return views, err
 }
 
+// healths are conditions on the week of a job.
+var healths = map[store.JobHealth]string{
+	store.JobFailing: "w.bad_at > 0 AND w.bad_at >= w.good_at", store.JobLate: "w.late_at > 0 AND w.late_at >= w.punctual_at",
+}
+
 func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 	g = within(g.Where("j.tenant_id = ?", int64(p.Tenant)), "j.executor_id", p.Within)
 	if !p.AllKinds {
@@ -96,6 +166,9 @@ func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 		g = g.Where("j.state = ?", int64(p.State))
 	} else {
 		g = g.Where("j.state <> ?", int64(domain.JobDeleted))
+	}
+	if p.Health != "" {
+		g = g.Where("j.state = ? AND EXISTS (SELECT 1 FROM job_weeks AS w WHERE w.tenant_id = j.tenant_id AND w.job_id = j.id AND "+healths[p.Health]+")", int64(domain.JobEnabled))
 	}
 	if p.Query != "" {
 		where, args := db.TextIn(p.Query, "j.name", "j.description")
@@ -132,7 +205,9 @@ func jobConditions(name, label, owner string) (out []condition) {
 	}
 	labels, _ := domain.ParseFilter(label) // the API has checked it
 	labels.Terms(func(key string, values []string, not bool) { out = append(out, labelCondition(key, values, not)) })
-	if owner != "" {
+	if whole, exact := strings.CutPrefix(owner, "="); exact {
+		out = append(out, condition{"j.owner = ?", []any{whole}})
+	} else if owner != "" {
 		where, args := db.TextIn(owner, "j.owner")
 		out = append(out, condition{where, args})
 	}
@@ -202,6 +277,10 @@ func (s *shared) jobViews(ctx context.Context, q db.Querier, rows []record.JobRo
 	if err != nil {
 		return nil, err
 	}
+	weeks, err := s.weeks(ctx, q, rows[0].TenantID, ids)
+	if err != nil {
+		return nil, err
+	}
 	views := make([]store.JobView, len(rows))
 	for i, r := range rows {
 		spec := specs[keys[i]].Spec
@@ -210,94 +289,13 @@ func (s *shared) jobViews(ctx context.Context, q db.Querier, rows []record.JobRo
 		}
 		views[i] = store.JobView{
 			Job: r.Job(spec), Written: store.Authorship{At: specs[keys[i]].At, By: specs[keys[i]].By}, ExecutorName: names[r.ExecutorID], NextFireAt: db.Instant(next[r.ID]), AwaitsRun: awaits[r.ID], Recent: newest[r.ID],
-			Waiting: piles[r.ID].waiting, PilesUp: piles[r.ID].up,
+			Waiting: piles[r.ID].waiting, PilesUp: piles[r.ID].up, Week: weeks[r.ID],
 		}
 		if len(views[i].Recent) > 0 {
 			views[i].LastRun = &views[i].Recent[0]
 		}
 	}
 	return views, nil
-}
-
-func (s *Jobs) ListRevisions(ctx context.Context, p store.ListRevisionsParams) (out store.Page[store.Revision], err error) {
-	err = s.Look(ctx, "list revisions", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
-		g = g.Where("job_id = ? AND tenant_id = ?", int64(p.Job), int64(p.Tenant)).Order("revision DESC")
-		if p.Before != 0 {
-			g = g.Where("revision < ?", p.Before)
-		}
-		if !p.Until.IsZero() {
-			g = g.Where("created_at <= ?", db.Millis(p.Until))
-		}
-		rows, more, err := record.FindWithin(g, record.PageSize(p.Limit), func(r *record.RevisionRow) int { return len(r.Spec) })
-		if err != nil {
-			return err
-		}
-		if len(rows) == 0 && p.Before == 0 && p.Until.IsZero() {
-			return db.NotFound("job", p.Job)
-		}
-		out = store.Page[store.Revision]{Items: make([]store.Revision, len(rows)), More: more}
-		specs := make([]record.CachedSpec, len(rows))
-		for i, r := range rows {
-			spec, err := record.DecodeSpec([]byte(r.Spec))
-			if err != nil {
-				spec = &domain.JobSpec{Description: "This revision cannot be read: " + err.Error(), Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone}}
-			}
-			specs[i] = record.CachedSpec{Tenant: p.Tenant, Spec: spec}
-			out.Items[i] = store.Revision{JobID: p.Job, Revision: r.Revision, CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy}
-		}
-		err = record.CalendarFiller(p.Brief)(ctx, q, specs)
-		for i := range specs {
-			out.Items[i].Spec = *specs[i].Spec
-		}
-		return err
-	})
-	return out, err
-}
-
-// ListJobChanges merges the events of a job, one more than are asked for because
-// each is named after the one before it, with its edits.
-func (s *Jobs) ListJobChanges(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) (out []store.JobChange, err error) {
-	limit = record.PageSize(limit)
-	err = s.Look(ctx, "list job changes", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		var events, edits []store.JobChange
-		scan := func(into *[]store.JobChange) func(*sql.Rows) error {
-			return func(rows *sql.Rows) error {
-				var e store.JobChange
-				var at, number int64
-				err := rows.Scan(&number, &e.State, &at, &e.By, &e.Note, &e.Revision)
-				e.At = db.Instant(at)
-				switch {
-				case e.Revision > 0:
-					e.What = store.JobEdited
-				case number == 1:
-					e.What, e.Revision = store.JobCreated, 1
-				}
-				*into = append(*into, e)
-				return err
-			}
-		}
-		err := db.Query(ctx, q, scan(&events), "SELECT number, state, at, created_by, note, 0 FROM job_events WHERE job_id = ? AND tenant_id = ? ORDER BY number DESC LIMIT ?",
-			int64(id), int64(tenant), limit+1)
-		if err != nil {
-			return err
-		}
-		err = db.Query(ctx, q, scan(&edits), "SELECT 0, 0, created_at, created_by, '', revision FROM job_revisions WHERE job_id = ? AND tenant_id = ? AND revision > 1 ORDER BY revision DESC LIMIT ?",
-			int64(id), int64(tenant), limit)
-		for i := range events {
-			if events[i].What == "" {
-				var before domain.JobState
-				if i+1 < len(events) {
-					before = events[i+1].State
-				}
-				events[i].What = store.JobEventOf(before, events[i].State)
-			}
-		}
-		out = append(events, edits...)
-		slices.SortStableFunc(out, func(a, b store.JobChange) int { return b.At.Compare(a.At) })
-		out = out[:min(len(out), limit)]
-		return err
-	})
-	return out, err
 }
 
 func (s *Jobs) CountJobs(ctx context.Context, tenant domain.TenantID, within domain.Reach) (enabled, paused int, err error) {
@@ -320,42 +318,157 @@ func (s *Jobs) CountJobs(ctx context.Context, tenant domain.TenantID, within dom
 // examinedJobs bounds the jobs that one count reads.
 const examinedJobs = 50_000
 
-// TotalJobs implements store.Totals. It takes the ids from an index, and looks at the jobs behind
-// them.
-func (s *Jobs) TotalJobs(ctx context.Context, p store.ListJobsParams) (total store.Total, err error) {
+// examinedOf are the ids of the jobs that a count looks at, from an index, and their number.
+func (s *Jobs) examinedOf(g *gorm.DB, p store.ListJobsParams) (ids *gorm.DB, examined int64, err error) {
 	states := []int64{int64(domain.JobEnabled), int64(domain.JobPaused)}
 	if p.State != 0 {
 		states = []int64{int64(p.State)}
 	}
-	err = s.Look(ctx, "count listed jobs", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
-		index := "ix_jobs_kind"
-		if p.Executor != 0 {
-			index = "ix_jobs_executor"
-		}
-		ids := g.Session(&gorm.Session{NewDB: true}).Table("jobs"+s.Dialect.ByIndex(index)).Select("id").
-			Where("tenant_id = ? AND state IN ("+db.IDList(states)+")", int64(p.Tenant)).Limit(examinedJobs + 1)
-		if !p.AllKinds {
-			ids = ids.Where("kind = ?", int64(p.Kind))
-		}
-		if p.Executor != 0 {
-			ids = ids.Where("executor_id = ?", int64(p.Executor))
-		}
-		var examined int64
-		if err := g.Session(&gorm.Session{NewDB: true}).Table("(?) AS c", ids).Count(&examined).Error; err != nil {
+	index := "ix_jobs_kind"
+	if p.Executor != 0 {
+		index = "ix_jobs_executor"
+	}
+	ids = g.Session(&gorm.Session{NewDB: true}).Table("jobs"+s.Dialect.ByIndex(index)).Select("id").
+		Where("tenant_id = ? AND state IN ("+db.IDList(states)+")", int64(p.Tenant)).Limit(examinedJobs + 1)
+	if !p.AllKinds {
+		ids = ids.Where("kind = ?", int64(p.Kind))
+	}
+	if p.Executor != 0 {
+		ids = ids.Where("executor_id = ?", int64(p.Executor))
+	}
+	err = g.Session(&gorm.Session{NewDB: true}).Table("(?) AS c", ids).Count(&examined).Error
+	return ids, examined, err
+}
+
+// examine selects from jobs AS j that a count looks at, in this order: by another index SQLite went
+// through all ids for each job.
+func (s *Jobs) examine(g, ids *gorm.DB, p store.ListJobsParams, columns string) *gorm.DB {
+	jobs := s.Dialect.InOrder() + "jobs AS j" + s.Dialect.ByPrimary() + " ON j.id = c.id"
+	return planned(filterJobs(g.Session(&gorm.Session{NewDB: true}).Table("(?) AS c", ids).Select(columns).Joins(jobs), p), p)
+}
+
+// TotalJobs implements store.Totals. It takes the ids from an index, and looks at the jobs behind
+// them.
+func (s *Jobs) TotalJobs(ctx context.Context, p store.ListJobsParams) (total store.Total, err error) {
+	err = s.Look(ctx, "count listed jobs", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
+		ids, examined, err := s.examinedOf(g, p)
+		if err != nil {
 			return err
 		}
-		matching := filterJobs(g.Table("(?) AS c", ids).Select("1").Joins("JOIN jobs AS j ON j.id = c.id"), p)
-		if p.NeverFires {
-			matching = matching.Joins("JOIN triggers AS t ON t.job_id = j.id").Where("t.tenant_id = ?", int64(p.Tenant))
-		}
 		var count int64
-		if err := g.Session(&gorm.Session{NewDB: true}).Table("(?) AS m", matching.Limit(store.MaxTotal+1)).Count(&count).Error; err != nil {
+		if err := g.Session(&gorm.Session{NewDB: true}).Table("(?) AS m", s.examine(g, ids, p, "1").Limit(store.MaxTotal+1)).Count(&count).Error; err != nil {
 			return err
 		}
 		total = store.Total{Count: min(int(count), store.MaxTotal), More: count > store.MaxTotal || examined > examinedJobs}
 		return nil
 	})
 	return total, err
+}
+
+// CountJobHealth implements store.Totals. It looks at each job once, and at those without a next
+// fire time once more.
+func (s *Jobs) CountJobHealth(ctx context.Context, p store.ListJobsParams) (out store.JobCounts, err error) {
+	p.State, p.Health, p.NeverFires = 0, "", false
+	columns := fmt.Sprintf("COUNT(*), COALESCE(SUM(CASE WHEN j.state = %d THEN 1 ELSE 0 END), 0)", domain.JobPaused)
+	for _, health := range []store.JobHealth{store.JobFailing, store.JobLate} {
+		columns += fmt.Sprintf(", COALESCE(SUM(CASE WHEN j.state = %d AND %s THEN 1 ELSE 0 END), 0)", domain.JobEnabled, healths[health])
+	}
+	err = s.Look(ctx, "count jobs by health", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
+		ids, examined, err := s.examinedOf(g, p)
+		if err != nil {
+			return err
+		}
+		out = store.JobCounts{More: examined > examinedJobs}
+		counted := s.examine(g, ids, p, columns).Joins("LEFT JOIN job_weeks AS w ON w.tenant_id = j.tenant_id AND w.job_id = j.id")
+		if err := counted.Row().Scan(&out.All, &out.Paused, &out.Failing, &out.Late); err != nil {
+			return err
+		}
+		never := p
+		never.NeverFires = true
+		return s.examine(g, ids, never, "COUNT(*)").Row().Scan(&out.NeverFires)
+	})
+	return out, err
+}
+
+// GroupJobs implements store.Totals.
+func (s *Jobs) GroupJobs(ctx context.Context, p store.ListJobsParams, by store.JobGrouping, limit int) (groups []store.JobGroup, more bool, err error) {
+	column, ok := map[store.JobGrouping]string{store.JobsByExecutor: "j.executor_id", store.JobsByOwner: "j.owner", store.JobsByLabel: "j.labels"}[by]
+	if !ok {
+		return nil, false, domain.Invalid("query.groupBy", "unknown group %q", by)
+	}
+	err = s.Look(ctx, "group jobs", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		groups = nil
+		ids, _, err := s.examinedOf(g, p)
+		if err != nil {
+			return err
+		}
+		rows, err := s.examine(g, ids, p, column+", COUNT(*)").Group(column).Rows()
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		count := map[string]int{}
+		for rows.Next() {
+			var value string
+			var n int
+			if err := rows.Scan(&value, &n); err != nil {
+				return err
+			}
+			if by != store.JobsByLabel {
+				count[value] = n
+				continue
+			}
+			labels := record.JobRow{Labels: value}
+			for key, value := range labels.LabelMap() {
+				count[key+"="+value] += n
+			}
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		for value, n := range count {
+			group := store.JobGroup{Name: value, Jobs: n}
+			if by == store.JobsByExecutor {
+				id, _ := strconv.ParseInt(value, 10, 64)
+				group.Executor = domain.ExecutorID(id)
+			}
+			groups = append(groups, group)
+		}
+		if by == store.JobsByExecutor {
+			names, err := executorNames(ctx, q, domain.Collect(groups, func(g *store.JobGroup) int64 { return int64(g.Executor) }))
+			if err != nil {
+				return err
+			}
+			for i := range groups {
+				groups[i].Name = names[int64(groups[i].Executor)]
+			}
+		}
+		slices.SortFunc(groups, func(a, b store.JobGroup) int { return cmp.Or(cmp.Compare(b.Jobs, a.Jobs), cmp.Compare(a.Name, b.Name)) })
+		more = len(groups) > limit
+		groups = groups[:min(len(groups), limit)]
+		return nil
+	})
+	return groups, more, err
+}
+
+// weeks reads how the runs of jobs ended in the last 7 days.
+func (s *shared) weeks(ctx context.Context, q db.Querier, tenant int64, jobs []int64) (map[int64]*store.JobWeek, error) {
+	out := make(map[int64]*store.JobWeek, len(jobs))
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
+		var id int64
+		var late, took []byte
+		w := &store.JobWeek{}
+		err := rows.Scan(&id, &w.Ended, &w.Failed, &late, &took)
+		if err == nil {
+			w.Late, err = domain.SpreadOf(late)
+		}
+		if err == nil {
+			w.Took, err = domain.SpreadOf(took)
+		}
+		out[id] = w
+		return err
+	}, fmt.Sprintf("SELECT job_id, ended, failed, late, took FROM job_weeks%s WHERE tenant_id = %d AND job_id IN (%s)", s.Dialect.ByPrimary(), tenant, db.IDList(jobs)))
+	return out, err
 }
 
 func (s *Jobs) ListNextFires(ctx context.Context, tenant domain.TenantID, reach domain.Reach, limit int) (views []store.JobView, err error) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,6 +93,39 @@ func (s *Runs) listExecutionRows(ctx context.Context, q db.Querier, p store.List
 		return nil, err
 	}
 	limit := record.PageSize(p.Limit)
+	if p.Until == nil || !loose(p) {
+		return s.listBy(ctx, q, p, f, limit)
+	}
+	c := record.ExecutionCount{Filter: f}
+	s.countBy(p, &c)
+	floor, err := c.Floor(ctx, q, s.Dialect, p.Before)
+	if err != nil {
+		return nil, err
+	}
+	f.Add("id > ?", int64(floor))
+	rows, err := s.listBy(ctx, q, p, f, limit)
+	if *p.Until = 0; floor > 0 && len(rows) < limit {
+		*p.Until = floor + 1
+	}
+	return rows, err
+}
+
+// loose reports whether the index of a list has runs that its filter leaves out, as many as there
+// may be. The runs of one job and of one error are few enough.
+func loose(p store.ListExecutionsParams) bool {
+	switch {
+	case p.Job != 0, p.Fingerprint != 0:
+		return false
+	case p.Error != "", p.Instance != 0, p.Name+p.Label+p.Owner+p.JobQuery != "", p.Cause != "" && p.Cause != domain.CauseTimer:
+		return true
+	case len(p.States) == 0:
+		return false
+	}
+	return p.Executor != 0 || p.Within.Bounded() || slices.Contains(record.PhasesOf(p.States), record.PhaseAlive)
+}
+
+// listBy reads the first rows by the index of the filter.
+func (s *Runs) listBy(ctx context.Context, q db.Querier, p store.ListExecutionsParams, f *record.ExecutionFilter, limit int) ([]*record.ExecutionRow, error) {
 	switch {
 	case p.Fingerprint != 0:
 		f.States(p.States)

@@ -14,6 +14,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/week"
 )
 
 const (
@@ -28,6 +29,9 @@ const (
 	journalRead = 500
 	// statisticsAtOnce bounds the rows of one statement.
 	statisticsAtOnce = 500
+	// slideLimit bounds the jobs whose weeks move on in one transaction, and slides the
+	// transactions of one call: 5,000 jobs a minute.
+	slideLimit, slides = 200, 25
 	// countedValue is when ends were counted last, in cluster_values. Its lock is that of
 	// all that writes statistics: rows are read, added to and written.
 	countedValue = "statistics_counted"
@@ -74,7 +78,7 @@ func (s *Statistics) CountEnds(ctx context.Context, every time.Duration) (more b
 		}
 		var ids []int64
 		counted := 0
-		sums, failed := map[record.StatisticRow]*domain.RunSum{}, failures{}
+		sums, failed, weeks := map[record.StatisticRow]*domain.RunSum{}, failures{}, week.Ends{}
 		for after := int64(0); !more; {
 			last, err := db.ReadOutbox(t.Ctx, t.Conn, t.Dialect, domain.TopicEnds, after, journalRead, func(id int64, body []byte) error {
 				if more = more || counted >= endsAtOnce || len(sums)+len(failed) >= most; more {
@@ -90,6 +94,7 @@ func (s *Statistics) CountEnds(ctx context.Context, every time.Duration) (more b
 						sums[key].Count(&ends[i])
 					}
 					failed.count(&ends[i])
+					weeks.Count(&ends[i])
 				}
 				return err
 			})
@@ -108,6 +113,9 @@ func (s *Statistics) CountEnds(ctx context.Context, every time.Duration) (more b
 			return false, err
 		}
 		if err := failed.add(t); err != nil {
+			return false, err
+		}
+		if err := weeks.Write(t, now); err != nil {
 			return false, err
 		}
 		return more, t.DeleteOutbox(domain.TopicEnds, ids)
@@ -209,7 +217,31 @@ func (s *Statistics) WidenStatistics(ctx context.Context, keep store.StatisticsK
 		}
 	}
 	n, err := s.deleteFailuresBefore(ctx, keep.Since(domain.StepHour, time.Now()), limit)
-	return widened + n, err
+	if err != nil {
+		return widened + n, err
+	}
+	return widened + n, s.slideWeeks(ctx)
+}
+
+// slideWeeks moves the weeks of jobs on.
+func (s *Statistics) slideWeeks(ctx context.Context) error {
+	for range slides {
+		now := time.Now()
+		old, err := db.LookColumn[int64](ctx, s.DB, "look for old weeks of jobs", fmt.Sprintf("SELECT 1 FROM job_weeks WHERE first_at < %d LIMIT 1", week.Begin(now)))
+		if err != nil || len(old) == 0 {
+			return err
+		}
+		_, err = db.Value(ctx, s.RunRepeatable, "move weeks of jobs", func(t *db.Tx) (int, error) {
+			if err := lockStatisticsOnly(t); err != nil {
+				return 0, err
+			}
+			return week.Slide(t, now, slideLimit)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // widen adds rows to those of a longer step, or of none, and deletes them.

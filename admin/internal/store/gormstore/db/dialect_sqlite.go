@@ -87,7 +87,7 @@ var withoutRowid = map[string]string{
 	"job_events": "job_id, number", "refused_declarations": "tenant_id, executor_id, name",
 	"retention_rules": "tenant_id, job_id",
 	"timer_labels":    "tenant_id, job_id, label, timer_id", "timer_counts": "tenant_id, job_id, slot", "stored_bytes": "tenant_id, slot", "statistics": "tenant_id, kind, subject_id, at, step, state",
-	"failure_counts":  "tenant_id, at, executor_id, job_id, fingerprint",
+	"failure_counts": "tenant_id, at, executor_id, job_id, fingerprint", "job_weeks": "tenant_id, job_id",
 	"alert_receivers": "incident_id, receiver_key", "limit_holders": "subject_id, kind, execution_id", "limit_waiters": "subject_id, kind, precedence, execution_id",
 }
 

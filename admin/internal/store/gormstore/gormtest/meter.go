@@ -10,7 +10,19 @@ import (
 )
 
 // Meter counts the bytes of texts and blobs that a database hands out.
-type Meter struct{ bytes atomic.Int64 }
+type Meter struct {
+	bytes atomic.Int64
+	asked atomic.Pointer[func(query string, args []driver.NamedValue)]
+}
+
+// Ask has each query told from now on; nil: none.
+func (m *Meter) Ask(asked func(query string, args []driver.NamedValue)) {
+	if asked == nil {
+		m.asked.Store(nil)
+		return
+	}
+	m.asked.Store(&asked)
+}
 
 // Bytes is how many there have been.
 func (m *Meter) Bytes() int64 { return m.bytes.Load() }
@@ -61,6 +73,9 @@ type meteredConn struct {
 }
 
 func (c meteredConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if asked := c.m.asked.Load(); asked != nil {
+		(*asked)(query, args)
+	}
 	rows, err := c.fullConn.QueryContext(ctx, query, args)
 	if err != nil {
 		return nil, err

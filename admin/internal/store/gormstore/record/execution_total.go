@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
@@ -42,6 +43,25 @@ func (c *ExecutionCount) Total(ctx context.Context, q db.Querier, d db.Dialect) 
 	}
 	total.Count = min(total.Count, store.MaxTotal)
 	return total, nil
+}
+
+// Floor is the highest id that a list of the newest runs does not look at, if one of the values
+// has more than examinedRows rows below before; 0: it may look at all.
+func (c *ExecutionCount) Floor(ctx context.Context, q db.Querier, d db.Dialect, before domain.ExecutionID) (floor domain.ExecutionID, err error) {
+	for _, v := range c.Values {
+		ranged := strings.Join(append(slices.Clone(c.Range), fmt.Sprintf("%s = %d", c.Column, v)), " AND ")
+		if before != 0 {
+			ranged += fmt.Sprintf(" AND id < %d", before)
+		}
+		found, err := db.SelectColumn[domain.ExecutionID](ctx, q, fmt.Sprintf("SELECT id FROM executions%s WHERE %s ORDER BY id DESC LIMIT 1 OFFSET %d", d.ByIndex(c.Index), ranged, examinedRows))
+		if err != nil {
+			return 0, err
+		}
+		for _, id := range found {
+			floor = max(floor, id)
+		}
+	}
+	return floor, nil
 }
 
 // one counts one value. more: there are rows that it has not read.

@@ -150,15 +150,21 @@ func (s *Retention) DeleteRefreshTokensBefore(ctx context.Context, before time.T
 
 // deleteStatistics goes with rows of jobs or executors, which are about to be deleted.
 func deleteStatistics(t *db.Tx, table string, kind domain.StatisticKind, ids string) error {
-	var terms []string
+	var terms, weeks []string
 	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var tenant, id int64
 		err := rows.Scan(&tenant, &id)
 		terms = append(terms, fmt.Sprintf("(tenant_id = %d AND kind = %d AND subject_id = %d)", tenant, kind, id))
+		if kind == domain.StatisticsOfJob {
+			weeks = append(weeks, fmt.Sprintf("(tenant_id = %d AND job_id = %d)", tenant, id))
+		}
 		return err
 	}, "SELECT tenant_id, id FROM "+table+" WHERE id IN ("+ids+")")
 	if err == nil && len(terms) > 0 {
 		_, err = t.Exec(t.Ctx, "DELETE FROM statistics WHERE "+strings.Join(terms, " OR "))
+	}
+	if err == nil && len(weeks) > 0 {
+		_, err = t.Exec(t.Ctx, "DELETE FROM job_weeks WHERE "+strings.Join(weeks, " OR "))
 	}
 	if err != nil {
 		return fmt.Errorf("delete statistics: %w", err)

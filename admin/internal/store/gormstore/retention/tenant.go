@@ -35,7 +35,7 @@ const maxSecrets = 5000
 var tenantTables = []tenantTable{
 	{name: "executions", index: "ix_executions_executor", key: "id", column: "execution_id", children: []string{"attempts", "execution_progress", "execution_steps", "callbacks", "waiting_runs"}},
 	{name: "log_chunks"}, {name: "log_usage"},
-	{name: "timer_labels"}, {name: "timer_counts"}, {name: "stored_bytes"}, {name: "statistics"}, {name: "failure_counts"}, {name: "error_texts"}, {name: "timer_cancellations"}, {name: "request_keys"}, {name: "backfills"},
+	{name: "timer_labels"}, {name: "timer_counts"}, {name: "stored_bytes"}, {name: "statistics"}, {name: "failure_counts"}, {name: "job_weeks"}, {name: "error_texts"}, {name: "timer_cancellations"}, {name: "request_keys"}, {name: "backfills"},
 	{name: "retention_rules"}, {name: "run_purges"}, {name: "document_sets"},
 	{name: "jobs", index: "ix_jobs_name", key: "id", column: "job_id", children: []string{
 		"timers", "job_revisions", "job_events", "job_calendars", "job_scripts", "job_callbacks", "trigger_waits", "slot_waiters", "job_slots", "triggers",

@@ -50,7 +50,7 @@ var groups = []group{
 		{table: "trigger_waits", column: "job_id", late: true}, {table: "slot_waiters", column: "job_id", late: true},
 		{table: "job_slots", column: "job_id", late: true}, {table: "triggers", column: "job_id", late: true},
 	}},
-	{table: "request_keys"}, {table: "timer_labels"}, {table: "timer_counts"}, {table: "stored_bytes"}, {table: "statistics"}, {table: "failure_counts"}, {table: "error_texts"},
+	{table: "request_keys"}, {table: "timer_labels"}, {table: "timer_counts"}, {table: "stored_bytes"}, {table: "statistics"}, {table: "failure_counts"}, {table: "job_weeks"}, {table: "error_texts"},
 	{table: "timer_cancellations", key: "id", late: true}, {table: "backfills", key: "id", late: true}, {table: "run_purges", key: "id", late: true},
 	{table: runs, key: "id", index: "ix_executions_executor", children: []child{
 		{table: "attempts", column: "execution_id"}, {table: "execution_progress", column: "execution_id"}, {table: "execution_steps", column: "execution_id"}, {table: "waiting_runs", column: "execution_id"},

@@ -164,12 +164,12 @@ func jobList(a *cli.App) *cobra.Command {
 	flags.StringVarP(&f.Q, "query", "q", "", "part of name or description")
 	flags.StringVar(&executor, "executor", "", "executor by name or id")
 	flags.StringVar(&f.Handler, "handler", "", "handler")
-	cli.ChoiceFlag(cmd, &f.State, "state", "", []string{"enabled", "paused"}, "enabled or paused")
+	cli.ChoiceFlag(cmd, &f.State, "state", "", []string{"enabled", "paused", "failing", "late", "never_fires"}, "enabled, paused, failing, late or never_fires")
 	cli.ChoiceFlag(cmd, &f.Kind, "kind", "", []string{"job", "call", "callback", "all"}, "job, call, callback or all (default job)")
 	flags.BoolVar(&f.NeverFires, "never-fires", false, "only enabled jobs whose schedule has no fire left")
 	cli.LabelFlag(cmd, &f.Label, "labels of the job")
 	flags.StringVar(&f.Owner, "owner", "", "part of the owner's name or address")
-	cli.ChoiceFlag(cmd, &f.Sort, "sort", "", []string{"name", "nextFireAt", "updatedAt"}, "name, nextFireAt or updatedAt")
+	cli.ChoiceFlag(cmd, &f.Sort, "sort", "", []string{"name", "nextFireAt", "updatedAt", "failures", "lateness", "p95"}, "name, nextFireAt, updatedAt, or by the last 7 days: failures, lateness or p95")
 	cli.LimitFlag(cmd, &limit, 0, "at most this many")
 	return cmd
 }
