@@ -543,6 +543,9 @@ type JobStats struct {
 	// Failed How many of them failed, timed out or were lost
 	Failed int64 `json:"failed"`
 
+	// LatenessP95Ms Of twenty that started at their first attempt, 19 started no later after their fire time; null: none did
+	LatenessP95Ms *int64 `json:"latenessP95Ms"`
+
 	// P50Ms Half of their last attempts took no longer; off by 5 % at most; null: none ran
 	P50Ms *int64 `json:"p50Ms"`
 

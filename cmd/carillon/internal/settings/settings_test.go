@@ -70,7 +70,7 @@ func TestWhereValuesAreFrom(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{
 		"data": "flag --data", "mail-host": "variable CARILLON_MAIL_HOST", "addresses": "file " + path + ":7", "insecure-bind": "default ", "labels": "default ",
-		"log-retention": "file " + path + `:5 config file ` + path + `:5: log-retention: "3 weeks" is no span of time: write a number with its unit; units are ` + Units,
+		"log-retention": "file " + path + `:5 config file ` + path + `:5: log-retention: "3 weeks" is no span of time: write a number with its unit; units are ` + settings.Units,
 	}, got)
 	require.Len(t, r.Unknown, 1)
 	require.ErrorContains(t, r.Unknown[0], path+`:6: there is no setting "port"`)
