@@ -1,7 +1,7 @@
-// A person without a mouse, and one with large letters.
+// A person without a mouse.
 import assert from 'node:assert/strict'
-import { axe, env, newPage, overflow, settled, shot } from './browser.mjs'
-import { browser, expectGone, go, heading, jobName, page, placeOf, signIn, test } from './world.mjs'
+import { env, settled } from './browser.mjs'
+import { expectGone, go, heading, jobName, page, placeOf, test } from './world.mjs'
 
 const name = `${jobName}-keys`
 /** So many stops a page has at most before the one that is looked for. */
@@ -81,25 +81,4 @@ test('a job is made, run, read and cancelled by the keyboard alone', async () =>
   await tabTo(dialog.getByRole('button', { name: 'Delete' }))
   await page.keyboard.press('Enter')
   await page.waitForURL((url) => placeOf(url) !== job)
-})
-
-test('with letters of twice the size nothing scrolls sideways, and what is done most is there', async () => {
-  const large = await newPage(browser, { viewport: { width: 680, height: 425 }, deviceScaleFactor: 2 })
-  large.expect(/401.*\/auth\/refresh/)
-  await signIn(large.page, env.password)
-  await large.page.waitForURL('**/overview')
-  for (const path of ['/overview', '/jobs', '/runs', '/executors', '/timers', '/alerts', '/settings/cluster', '/jobs/new']) {
-    await large.page.goto(env.url + path)
-    await settled(large.page)
-    assert.ok((await overflow(large.page)) <= 0, path)
-    assert.deepEqual(await axe(large.page), [], path)
-    await shot(large.page, `zoom${path.replaceAll('/', '-')}`)
-  }
-  await large.page.goto(`${env.url}/jobs?q=${jobName}`)
-  const link = large.page.getByRole('link', { name: jobName, exact: true }).first()
-  await link.click()
-  await large.page.getByRole('button', { name: 'Run now' }).first().waitFor()
-  await large.page.getByRole('button', { name: /^(Pause|Resume)/ }).first().waitFor()
-  assert.deepEqual(large.errors, [])
-  await large.context.close()
 })

@@ -135,6 +135,7 @@ func TestWhatIsThereStays(t *testing.T) {
 	}
 	made("acme", calling("caller"))
 	left("acme", calling("caller+timer"), "has other rights")
+	made("beta", executor("web", "d"))
 	left("beta", calling("caller"), "its secret is that of another tenant's key")
 
 	// The settings of a tenant that nobody has set count as missing.

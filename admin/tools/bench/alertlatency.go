@@ -126,7 +126,7 @@ func (f *fleet) troubled(ctx context.Context, t trouble, n int, url string) ([]d
 	for i := 0; i < n; i += jobsPerRule {
 		group := strconv.Itoa(i / jobsPerRule)
 		_, err := api.CreateAlertRule(ctx, apiclient.AlertRuleWrite{Name: "group " + group, Spec: apiclient.AlertRuleText{
-			Enabled: true, Match: &apiclient.AlertMatch{Labels: "group=" + group}, Condition: apiclient.AlertConditionText{Kind: "events"},
+			Enabled: true, Match: &apiclient.AlertRuleMatch{Labels: "group=" + group}, Condition: apiclient.AlertConditionText{Kind: "events"},
 		}})
 		if err != nil {
 			return nil, err

@@ -22,7 +22,7 @@ func (s *Server) client(r *http.Request) (ip string, secure bool) {
 		return host, r.TLS != nil
 	}
 	secure = r.TLS != nil
-	if !s.trusted(peer) {
+	if !inAny(s.options.TrustedProxies, peer) {
 		return peer.String(), secure
 	}
 	if proto := lastHeader(r.Header, "X-Forwarded-Proto"); proto != "" {
@@ -41,7 +41,7 @@ func (s *Server) client(r *http.Request) (ip string, secure bool) {
 		if err != nil {
 			break // nothing, or no address: who wrote it is the last that is known
 		}
-		if client = hop; !s.trusted(hop) {
+		if client = hop; !inAny(s.options.TrustedProxies, hop) {
 			break
 		}
 	}
@@ -67,8 +67,8 @@ func FromThisMachine(r *http.Request) bool {
 	return true
 }
 
-func (s *Server) trusted(ip netip.Addr) bool {
-	return slices.ContainsFunc(s.options.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(ip) })
+func inAny(networks []netip.Prefix, ip netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
 // parseIP reads an address; some proxies write the port too.

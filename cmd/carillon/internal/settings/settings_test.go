@@ -17,7 +17,7 @@ func flags(t *testing.T, args ...string) *pflag.FlagSet {
 	f := pflag.NewFlagSet("server", pflag.ContinueOnError)
 	f.String("data", "default", "")
 	f.String("mail-host", "", "")
-	f.Duration("log-retention", time.Hour, "")
+	settings.Span(f, "log-retention", time.Hour, "")
 	f.Bool("insecure-bind", false, "")
 	f.StringSlice("addresses", []string{"default"}, "")
 	f.StringToString("labels", nil, "")
