@@ -158,7 +158,7 @@ func (s *site) job(name, executor, handler, more string) result {
 func TestAgentIsOffOnBothSides(t *testing.T) {
 	s := startSite(t)
 	r := s.run("agent", "--addresses", s.node.ExecutorAddress(), "--executor", "x", "--token-file", keyFile(t))
-	require.Equal(t, 1, r.code)
+	require.Equal(t, 2, r.code)
 	require.Contains(t, r.stderr, "nothing is allowed here")
 	log := s.agent("callers", "--allow-http", "api.example.com")
 	require.Contains(t, log.String(), "scripts are off (--allow-scripts)")

@@ -102,7 +102,7 @@ func (d *runningDemo) stop() (rest string) {
 func TestTheDemoShowsAWeek(t *testing.T) {
 	shop, data := buildShop(t), t.TempDir()
 	d := startDemo(t, shop, data)
-	require.Regexp(t, `^1\d{4}$`, d.find(`(\d+) runs of the last week are imported. They are sample data`))
+	require.Regexp(t, `^1\d{4}$`, d.find(`Imported (\d+) runs of the last week. They are sample data`))
 
 	type state struct{ State, Cause, RequestedBy string }
 	type job struct {
@@ -167,7 +167,7 @@ func TestTheDemoShowsAWeek(t *testing.T) {
 	d.stop()
 
 	second := startDemo(t, shop, data)
-	require.NotContains(t, second.stop(), "imported")
+	require.NotContains(t, second.stop(), "Imported")
 	state2, err := loadDemoState(data, "")
 	require.NoError(t, err)
 	require.Zero(t, state2.HistoryUntil)

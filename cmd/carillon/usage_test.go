@@ -49,7 +49,7 @@ func TestMistakesOfUsage(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("log-level: loud\n"), 0o600))
 	for line, says := range map[string]string{
 		"job list --sate paused":                                 `unknown flag: --sate; did you mean "--state"?`,
-		"job list --state":                                       "--state needs a value: enabled or paused",
+		"job list --state":                                       "--state needs a value: enabled, paused, failing, late or never_fires",
 		"audit list --limit -5":                                  "--limit: -5 is too small: use 0 or more",
 		"alert incident list --limit -5":                         "--limit: -5 is too small: use 0 or more",
 		"bulk list -n -1":                                        "--limit: -1 is too small: use 0 or more",

@@ -23,6 +23,19 @@ test('sixteen jobs fit into 900 px, and each has one line', async () => {
   assert.deepEqual(await axe(page), [])
 })
 
+test('the name of a job has its room on each width', async () => {
+  for (const width of [800, 1024, 1280, 1440, 1920]) {
+    await page.setViewportSize({ width, height: 900 })
+    await go('/jobs')
+    for (const name of await page.locator('.job-name').all()) {
+      const { width: room } = await name.boundingBox()
+      assert.ok(room > 40, `${room} px at ${width} px`)
+    }
+    await shot(page, `jobs-${width}`)
+  }
+  await page.setViewportSize({ width: 1360, height: 850 })
+})
+
 test('the actions of a job appear with the focus', async () => {
   const row = page.getByRole('row').nth(1)
   const actions = row.locator('.actions .row')

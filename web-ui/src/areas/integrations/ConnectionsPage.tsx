@@ -32,7 +32,6 @@ export function ConnectionsPage() {
   return (
     <Page title={t('connections.title')} help={t('connections.help')} actions={create} tabs={<IntegrationTabs />}>
       <div className="stack">
-        <CallbackPolicyCard />
         <h2>{t('connections.list')}</h2>
         <NamedTable
           label={t('connections.list')}
@@ -49,6 +48,7 @@ export function ConnectionsPage() {
           cursor={cursor}
           onGo={(next) => void navigate({ to: '/settings/integrations/connections', search: next ? { cursor: next } : {} })}
         />
+        <CallbackPolicyCard />
       </div>
     </Page>
   )

@@ -31,7 +31,6 @@ export function ScriptsPage() {
   return (
     <Page title={t('scripts.title')} help={t('scripts.help')} actions={create} tabs={<IntegrationTabs />}>
       <div className="stack">
-        <ScriptPolicyCard />
         <NamedTable
           label={t('scripts.title')}
           list={scripts}
@@ -47,6 +46,7 @@ export function ScriptsPage() {
           cursor={cursor}
           onGo={(next) => void navigate({ to: '/settings/integrations/scripts', search: next ? { cursor: next } : {} })}
         />
+        <ScriptPolicyCard />
       </div>
     </Page>
   )
