@@ -296,7 +296,7 @@ func TestMistakesAreTold(t *testing.T) {
 		{"{kind: JoinToken, name: b, spec: {executor: web}, secrets: {token: \"${{ file:lines }}\"}}", "JoinToken b: secrets.token: has more than one line"},
 		{"{kind: JoinToken, name: c, spec: {executor: web}, secrets: {token: \"${{ file:empty }}\"}}", "JoinToken c: secrets.token: is missing or empty"},
 		{"{kind: JoinToken, name: d, spec: {executor: none}, secrets: {token: \"${{ file:token }}\"}}", `JoinToken d: spec.executor: there is no executor "none": add its document, kind: Executor`},
-		{"{kind: JoinToken, name: e, spec: {executor: web, expiresAt: tomorrow}, secrets: {token: \"${{ env:NONE }}\"}}", "JoinToken e: secrets.token: ${{ env:NONE }}: the variable is not set"},
+		{"{kind: JoinToken, name: e, spec: {executor: web}, secrets: {token: \"${{ env:NONE }}\"}}", "JoinToken e: secrets.token: ${{ env:NONE }}: the variable is not set"},
 		{"{kind: JoinToken, name: f, spec: {executor: web, expiresAt: tomorrow}}", "JoinToken f: spec.expiresAt: "},
 		{"{kind: JoinToken, name: g, spec: {executor: web}}", "JoinToken g: secrets.token: is missing or empty: say where it is"},
 		{"{kind: ApiKey, name: a, spec: {role: king}, secrets: {key: \"${{ file:other }}\"}}", `ApiKey a: spec.role: `},

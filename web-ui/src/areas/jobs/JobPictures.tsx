@@ -53,7 +53,7 @@ export function JobDurations({ job }: { job: Job }) {
   const days = useQuery({ ...statisticQueries.week(job.id, 'day'), enabled: few }).data
   const runs = useQuery(list(['job', job.id, 'dots', since], (signal) => api.runs({ jobId: job.id, from: since, limit: DOTS }, signal), DOTS_POLL_MS)).data
   if (!hours || !runs || (few && !days)) return null
-  const dots = runs.items.flatMap((run): Dot[] => (run.durationMs === null ? [] : [{ id: run.id, at: Date.parse(run.startedAt ?? run.fireAt), ms: run.durationMs, state: run.state }]))
+  const dots = runs.items.flatMap((run): Dot[] => (run.durationMs === null ? [] : [{ id: run.id, at: Date.parse(run.fireAt), ms: run.durationMs, state: run.state }]))
   const steps = stepsOf((few && days) || hours, 'duration').map((one) => ({ ...one, from: Math.max(from, one.from), to: Math.min(to, one.to) }))
   if (dots.length + steps.length === 0) return null
   const timeout = parseDuration(job.timeout)
