@@ -70,7 +70,7 @@ func TestWhyANodeIsNotReady(t *testing.T) {
 	silent := time.Duration(0)
 	r := &Readiness{Store: &connected{}, Silent: func() time.Duration { return silent }, Here: func(id domain.InstanceID) bool { return id != 2 }}
 	r.Begin()
-	require.ErrorContains(t, r.Ready(t.Context()), "1 instances")
+	require.ErrorContains(t, r.Ready(t.Context()), "1 instance of an executor")
 	silent = silentTooLong + time.Second
 	require.ErrorContains(t, r.Ready(t.Context()), "write to its database for 11s")
 	r.NoFire = true
