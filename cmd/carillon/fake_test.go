@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// addOnRoutes add the routes of add-ons, each from the file of its tests.
+// addOnRoutes add further routes, each from the file of its tests.
 var addOnRoutes []func(*fakeServer, *http.ServeMux)
 
 // fakeServer speaks the API contract, as far as the command line asks, about
@@ -54,7 +54,6 @@ func newFakeServer(t *testing.T) *fakeServer {
 	s.retentionRoutes(mux)
 	s.refusalRoutes(mux)
 	s.calendarRoutes(mux)
-	s.restoreRoutes(mux)
 	for _, add := range addOnRoutes {
 		add(s, mux)
 	}

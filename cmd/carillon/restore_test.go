@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func init() { addOnRoutes = append(addOnRoutes, (*fakeServer).restoreRoutes) }
+
 func (s *fakeServer) restoreRoutes(mux *http.ServeMux) {
 	s.route(mux, "GET /deleted-jobs", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		fmt.Fprint(w, `{"items":[{"id":"9","name":"close-day","executor":"shop","version":4,"deletedAt":"2026-11-02T00:00:00.000Z","deletedBy":"ann"},

@@ -221,7 +221,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// What the YAML parser says is told in the words of somebody who writes a file, with the line.
+// An error of the YAML parser becomes a message in plain words, with its line.
 func TestYAMLMistakesInPlainWords(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: b\nname: a: b\n":        `line 2: a second ": " in one line`,

@@ -233,7 +233,7 @@ func syntaxError(text []byte, err error) error {
 // maxNear bounds the line that an error repeats, in bytes.
 const maxNear = 100
 
-// plainly says an error of the YAML parser in the words of somebody who writes a file.
+// plainly puts an error of the YAML parser into plain words.
 func plainly(text string) string {
 	for _, known := range [][2]string{
 		{"mapping values are not allowed in this context", `a second ": " in one line, or a field that is indented too far; write each field into a line of its own, and put a text with ": " in quotes`},

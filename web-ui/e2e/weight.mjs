@@ -1,4 +1,4 @@
-// What a page loads in a browser that has seen nothing, until it stands.
+// The files that a page loads in a browser with an empty cache.
 import assert from 'node:assert/strict'
 import { env, newPage, settled } from './browser.mjs'
 import { browser, signIn, test } from './world.mjs'

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What JSON cannot be read into is told in the words of somebody who writes a file.
+// An error of the JSON reader becomes a message in plain words.
 func TestMisfit(t *testing.T) {
 	type spec struct {
 		Name  string

@@ -11,7 +11,7 @@ export interface Toast {
   title: ReactNode
   description?: ReactNode
   actions?: ReactNode
-  /** How long it is shown; it stays while it is pointed at or has the focus. */
+  /** How long it is shown; it stays while its button is pointed at or has the focus. */
   seconds: number
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/validation"
 )
 
-// The messages of huma's checks are variables. Users of files read them, who know no JSON schema.
+// The messages of huma's checks are variables. Authors of files read these messages, and need no JSON schema for them.
 func init() {
 	validation.MsgUnexpectedProperty = "there is no such field"
 	validation.MsgExpectedRequiredProperty = "the field %s is missing"

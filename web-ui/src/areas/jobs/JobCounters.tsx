@@ -1,4 +1,4 @@
-// How many jobs there are, fail, are late, are paused and never fire: each number is a filter.
+// Counts of all, failing, late, paused and never firing jobs. Each count is a filter.
 import './counters.css'
 import { useTranslation } from 'react-i18next'
 import { jobCounts, type JobCountsQuery } from '../../api/jobCounts'

@@ -1,4 +1,4 @@
-// What the list of jobs shows, and in what order.
+// Filters and order of the list of jobs.
 import { useTranslation } from 'react-i18next'
 import { isFiltered, JOB_GROUPS, JOB_SORTS, JOB_STATES, type JobsSearch } from '../../lib/search'
 import { Choice } from '../../ui/Choice'
