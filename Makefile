@@ -126,6 +126,12 @@ proof-mysql: ## the store and whole paths on MySQL; 10 min
 proof-ui: ## all steps in a real browser, and clients generated from the OpenAPI document; 10 min
 	@build/test.sh browser clients
 
+.PHONY: proof-large
+proof-large: build ## requests and pages of 10,000 jobs with 1,000,000 runs; 20 min
+	@build/need.sh mariadb node chromium fonts
+	go test -tags nomsgpack,large ./admin/internal/api -run TestPagesOfAMillionRuns -v -timeout 40m
+	CARILLON_BIN=$(CURDIR)/bin/carillon npm --prefix web-ui run --silent e2e -- --alone e2e/large.mjs
+
 .PHONY: mutants
 mutants: ## faults in the code, one after the other, each of which a test has to notice; ARGS="-only journal"; 15 min
 	@build/need.sh mariadb redis

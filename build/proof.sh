@@ -12,6 +12,7 @@ tally run -as lines -name test -- make test || true # counted
 tally run -as lines -name proof-race -- make proof-race || true
 tally run -as lines -name proof-mysql -- make proof-mysql || true
 tally run -as lines -name proof-ui -- make proof-ui || true
+tally run -as step -name proof-large -- make proof-large || true
 tally run -as step -name mutants -- make mutants || true
 tally run -as step -name crosscheck -- make crosscheck || true
 tally run -as step -name proof -- make proof || true

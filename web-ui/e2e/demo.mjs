@@ -119,20 +119,29 @@ export async function startAgent({ executors, token, key }) {
   }
 }
 
-/** Starts an admin alone, with a new data folder and the password that its operator has chosen. */
-export async function startServer() {
+/** Starts an admin alone, with a new data folder and the password that its operator has chosen. fill writes into its SQLite file while it is stopped. */
+export async function startServer({ fill } = {}) {
   const data = mkdtempSync(join(tmpdir(), 'carillon-e2e-'))
   const password = 'a bell in the tower'
   const flags = ['--data', data, '--http', '127.0.0.1:0', '--executors', '127.0.0.1:0']
-  const server = await launch(['server', ...flags], (output) => /admin node serves.*?url=(\S+)/.exec(output)?.[1], { CARILLON_ADMIN_PASSWORD: password })
+  const start = () => launch(['server', ...flags], (output) => /admin node serves.*?url=(\S+)/.exec(output)?.[1], { CARILLON_ADMIN_PASSWORD: password })
+  const end = async ({ child, ended }) => {
+    child.kill('SIGINT')
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+    await ended
+    clearTimeout(timer)
+  }
+  let server = await start()
+  if (fill) {
+    await end(server)
+    await fill(join(data, 'carillon.db'))
+    server = await start()
+  }
   return {
     url: server.found,
     password,
     async stop() {
-      server.child.kill('SIGINT')
-      const timer = setTimeout(() => server.child.kill('SIGKILL'), STOP_MS)
-      await server.ended
-      clearTimeout(timer)
+      await end(server)
       rmSync(data, { recursive: true, force: true })
     },
   }

@@ -50,3 +50,11 @@ test('a job of nobody is a clear error with its request id', async () => {
   await shot(page, 'error')
   assert.deepEqual(await axe(page), [])
 })
+
+test('the search takes letters and an Enter that come before its field', async () => {
+  await go('/overview')
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type(jobName)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1, name: jobName }).waitFor()
+})

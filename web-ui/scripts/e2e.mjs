@@ -9,7 +9,9 @@ import { startDemo } from '../e2e/demo.mjs'
 import { startSubpath } from '../e2e/subpath.mjs'
 
 const root = new URL('..', import.meta.url).pathname
-const files = process.argv.length > 2 ? process.argv.slice(2) : ['e2e/smoke.mjs', 'e2e/apart.mjs']
+const args = process.argv.slice(2)
+const alone = args[0] === '--alone'
+const files = args.length > 0 ? args.slice(alone ? 1 : 0) : ['e2e/smoke.mjs', 'e2e/apart.mjs']
 
 function runTests(env) {
   const child = spawn(process.execPath, ['--test', '--test-concurrency=2', '--test-reporter=spec', ...files], {
@@ -30,7 +32,7 @@ let proxy
 let result
 try {
   if (!process.env.CARILLON_E2E_URL && process.env.CARILLON_E2E_PATH) proxy = await startSubpath(process.env.CARILLON_E2E_PATH)
-  demo = process.env.CARILLON_E2E_URL ? undefined : await startDemo({ base: proxy?.url })
+  demo = alone || process.env.CARILLON_E2E_URL ? undefined : await startDemo({ base: proxy?.url })
   proxy?.to(demo.url)
   // A handler that logs while it runs, and obeys a cancel.
   result = await runTests(demo ? { CARILLON_E2E_URL: proxy?.url ?? demo.url, CARILLON_E2E_PASSWORD: demo.password, CARILLON_E2E_USER: 'admin', CARILLON_E2E_EXECUTOR: 'sample-shop', CARILLON_E2E_HANDLER: 'export-archive' } : {})

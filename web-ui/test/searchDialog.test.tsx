@@ -2,6 +2,7 @@
 import { QueryClientProvider } from '@tanstack/react-query'
 import { cleanup, fireEvent, render, screen } from '@testing-library/react'
 import i18next from 'i18next'
+import { useState } from 'react'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, expect, it, vi } from 'vitest'
 import { queryClient } from '../src/api/queries'
@@ -34,16 +35,41 @@ it('each kind has a page, and a timer is shown in the list', () => {
   expect(byKind([hit('Job', '1', 'a'), hit('Executor', '2', 'b'), hit('Job', '3', 'c')]).map((group) => [group.kind, group.hits.length])).toEqual([['Job', 2], ['Executor', 1]])
 })
 
+function Searching({ typed = '', onClose }: { typed?: string; onClose: () => void }) {
+  const [text, setText] = useState(typed)
+  return (
+    <QueryClientProvider client={queryClient}>
+      <I18nextProvider i18n={i18next}>
+        <SearchDialog text={text} onText={setText} onClose={onClose} />
+      </I18nextProvider>
+    </QueryClientProvider>
+  )
+}
+
+it('an Enter before the hits are there leads to the first of them, or to none', async () => {
+  let answer: (hits: SearchHit[]) => void = () => {}
+  vi.spyOn(searchApi, 'search').mockImplementation(() => new Promise((resolve) => (answer = (items) => resolve({ items, more: [] } as never))))
+  const close = vi.fn()
+  render(<Searching typed={'night\n'} onClose={close} />)
+  const field = await screen.findByRole<HTMLInputElement>('combobox')
+  expect(field.value).toBe('night')
+  await vi.waitFor(() => expect(searchApi.search).toHaveBeenCalledWith('night', expect.anything()))
+  answer([])
+  await vi.waitFor(() => expect(screen.getByRole('status').textContent).not.toContain('…'))
+  expect(close).not.toHaveBeenCalled()
+  fireEvent.change(field, { target: { value: 'nightly' } })
+  fireEvent.keyDown(field, { key: 'Enter' })
+  await vi.waitFor(() => expect(searchApi.search).toHaveBeenCalledWith('nightly', expect.anything()))
+  navigate.mockClear()
+  answer([hit('Job', '9', 'nightly')])
+  await vi.waitFor(() => expect(navigate).toHaveBeenCalledWith({ to: '/jobs/9' }))
+  expect(close).toHaveBeenCalledOnce()
+})
+
 it('the keyboard chooses a hit and leads to its page', async () => {
   const ask = vi.spyOn(searchApi, 'search').mockResolvedValue({ items: [hit('Job', '1', 'nightly', 'shop'), hit('Executor', '2', 'night-shop'), hit('Job', '3', 'fortnight', 'shop')], more: ['Job'] } as never)
   const close = vi.fn()
-  render(
-    <QueryClientProvider client={queryClient}>
-      <I18nextProvider i18n={i18next}>
-        <SearchDialog onClose={close} />
-      </I18nextProvider>
-    </QueryClientProvider>,
-  )
+  render(<Searching onClose={close} />)
   const field = await screen.findByRole('combobox')
   fireEvent.change(field, { target: { value: 'n' } })
   fireEvent.change(field, { target: { value: ' night ' } })

@@ -94,7 +94,7 @@ func (w *largeTenant) requests() []pageRequest {
 		{"/overview", 8000, 12}, {"/statistics?step=hour&from=" + ago(day), 3000, 0}, {"/jobs/overdue", 1000, 0},
 		{"/statistics?step=day&from=" + ago(30*day), 20_000, 0},
 
-		{"/jobs?recent=20", page, 0}, {"/jobs?recent=20&total=true", page, 3}, {"/jobs?recent=20" + end("jobs/name", "tax-0", 0), page, 0},
+		{"/jobs?recent=20", page, 0}, {"/jobs?recent=20&total=true", page, 7}, {"/jobs?recent=20" + end("jobs/name", "tax-0", 0), page, 0},
 		{"/jobs?recent=20&q=pay", page, 3}, {"/jobs?recent=20&q=none+such", page, 3}, {"/jobs?recent=20&executorId=" + executor, page, 3},
 		{"/jobs?recent=20&label=team%3Dtax", page, 3}, {"/jobs?recent=20&owner=tax", page, 3}, {"/jobs?recent=20&handler=handle-07", page, 3},
 		{"/jobs?recent=20&state=enabled", page, 3}, {"/jobs?recent=20&state=paused", page, 3}, {"/jobs?recent=20&state=failing", page, 4},
@@ -110,7 +110,7 @@ func (w *largeTenant) requests() []pageRequest {
 
 		{"/runs", 3000, 0}, {"/runs?total=true", 100_000, 0}, {"/runs?state=failed", 1000, 0}, {"/runs?state=succeeded&total=true", 100_000, 0},
 		{"/runs?state=due,running", 200, 0}, {"/runs?state=cancelled", 200, 0}, {"/runs?q=pay", 50_000, 1}, {"/runs?executorId=" + executor, 1000, 0},
-		{"/runs?executorId=" + executor + "&state=failed", 30_000, 0}, {"/runs?from=" + ago(20*day) + "&to=" + ago(19*day), 3000, 0},
+		{"/runs?executorId=" + executor + "&state=failed", 45_000, 0}, {"/runs?from=" + ago(20*day) + "&to=" + ago(19*day), 3000, 0},
 		{"/runs?fingerprint=" + mark.String(), 3000, 1}, {"/runs?cause=manual", 50_000, 0}, {"/runs?q=none+such", 50_000, 3}, {"/runs?error=deadlock", 50_000, 0},
 		{"/runs?label=team%3Dtax&q=tax-0000", 50_000, 3}, {"/runs?cursor=" + *web.Cursor{List: "runs", ID: domain.IDFloor(w.until.Add(-29 * day))}.Encode(), 3000, 0},
 		{"/statistics?groupBy=error&from=" + ago(7*day), 500, 12}, {"/statistics?groupBy=job&from=" + ago(7*day), 2000, 12},
@@ -123,10 +123,11 @@ func (w *largeTenant) requests() []pageRequest {
 
 		{"/calendars", 200, 0}, {"/fires?bucket=1h&from=" + ago(-time.Hour) + "&to=" + ago(-7*day), 500, 5}, {"/fires?bucket=1m&limit=50&from=" + ago(0) + "&to=" + ago(-time.Hour), 500, 5},
 		{"/timers?state=pending", 200, 0}, {"/timers/count", 200, 0}, {"/timers/statistics?step=hour", 500, 0},
-		{"/search?q=pay", 1000, 4}, {"/search?q=" + id, 1000, 4}, {"/search?q=team%3Dtax", 3000, 4},
+		{"/search?q=pay", 1000, 4}, {"/search?q=" + id, 1000, 4}, {"/search?q=team%3Dtax", 3000, 8},
 	}
 	for _, sort := range []string{"failures", "lateness", "p95"} {
-		out = append(out, pageRequest{"/jobs?recent=20&sort=" + sort, page, 0}, pageRequest{"/jobs?recent=20&sort=" + sort + end("jobs/"+sort, "", 0), page, 1},
+		// The last page has read all jobs without failures, and all without a week.
+		out = append(out, pageRequest{"/jobs?recent=20&sort=" + sort, page, 0}, pageRequest{"/jobs?recent=20&sort=" + sort + end("jobs/"+sort, "", 0), page, 5},
 			pageRequest{"/jobs?recent=20&sort=" + sort + "&q=pay", page, 3}, pageRequest{"/jobs?recent=20&state=failing&sort=" + sort, page, 4})
 	}
 	return out

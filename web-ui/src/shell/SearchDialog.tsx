@@ -41,13 +41,14 @@ function useSettled(text: string): string {
   return settled
 }
 
-export default function SearchDialog({ onClose }: { onClose: () => void }) {
+/** An end of line in the text is an Enter that was pressed before the hits of the text were there. */
+export default function SearchDialog({ text: typed, onText, onClose }: { text: string; onText: (text: string) => void; onClose: () => void }) {
   const { t } = useTranslation()
   const navigate = useNavigate()
   const errorText = useErrorText()
   const id = useId()
-  const [text, setText] = useState('')
   const [at, setAt] = useState(0)
+  const text = typed.replaceAll('\n', '')
   const q = useSettled(text.trim())
   const answer = useQuery({ ...searchQuery(q), enabled: q.length >= MIN_LENGTH })
   const groups = byKind(answer.data?.items ?? [])
@@ -60,10 +61,16 @@ export default function SearchDialog({ onClose }: { onClose: () => void }) {
     onClose()
     void navigate(page)
   }
+  const entered = typed.endsWith('\n') && q === text.trim() && answer.data !== undefined && !answer.isPlaceholderData
+  useEffect(() => {
+    if (!entered) return
+    if (hits.length > 0) go(hits[chosen])
+    else onText(text)
+  })
   const onKeyDown = (event: KeyboardEvent) => {
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 }
     const step = steps[event.key]
-    if (event.key === 'Enter' && !event.nativeEvent.isComposing) go(hits[chosen])
+    if (event.key === 'Enter' && !event.nativeEvent.isComposing) onText(`${text}\n`)
     else if (step !== undefined && hits.length > 0) {
       event.preventDefault()
       const next = (chosen + step + hits.length) % hits.length
@@ -93,7 +100,7 @@ export default function SearchDialog({ onClose }: { onClose: () => void }) {
         maxLength={128}
         value={text}
         onChange={(event) => {
-          setText(event.target.value)
+          onText(event.target.value)
           setAt(0)
         }}
         onKeyDown={onKeyDown}

@@ -40,6 +40,7 @@ import { InShell } from './RouteStates'
 
 const NavDrawer = later(() => import('./NavDrawer'))
 const SearchDialog = later(() => import('./SearchDialog'))
+const ENTER = '\n'
 const OtherTenant = lazy(() => loadChunk(() => import('./OtherTenant')))
 
 type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'timers' | 'executors' | 'calendars' | 'notifications' | 'integrations' | 'limits' | 'alerts' | 'cluster' | 'people' | 'tenants'; needs?: 'operator'; whole?: true }
@@ -156,27 +157,41 @@ function OfTenant({ children }: { children: ReactNode }) {
 
 const onApple = () => /Mac|iPhone|iPad/.test(navigator.userAgent)
 
-/** Opens the search, also by Ctrl-K or ⌘K. An editor may have the keys for itself. */
+/** Opens the search, also by Ctrl-K or ⌘K. An editor may have the keys for itself. The dialog may come later than the first letters, which go into its field. */
 function Search() {
   const { t } = useTranslation()
-  const [open, setOpen] = useState(false)
+  const [text, setText] = useState<string>()
+  const open = text !== undefined
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       const modified = onApple() ? event.metaKey : event.ctrlKey
       if (event.key.toLowerCase() !== 'k' || !modified || event.shiftKey || event.altKey || event.defaultPrevented || document.querySelector('[role=dialog]')) return
       event.preventDefault()
-      setOpen(true)
+      setText('')
     }
     window.addEventListener('keydown', onKeyDown)
     return () => window.removeEventListener('keydown', onKeyDown)
   }, [])
+  useEffect(() => {
+    if (!open) return
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (document.activeElement?.closest('[role=dialog]') || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return
+      if (event.key === 'Escape') setText(undefined)
+      else if (event.key === 'Enter' || event.key.length === 1) setText((typed = '') => (typed + (event.key === 'Enter' ? ENTER : event.key)).slice(0, 128))
+      else return
+      event.preventDefault()
+      event.stopPropagation()
+    }
+    window.addEventListener('keydown', onKeyDown, true)
+    return () => window.removeEventListener('keydown', onKeyDown, true)
+  }, [open])
   const keys = onApple() ? '⌘K' : 'Ctrl K'
   return (
     <>
-      <Button type="text" icon={<SearchOutlined />} aria-label={t('search.open', { keys })} onClick={() => setOpen(true)}>
+      <Button type="text" icon={<SearchOutlined />} aria-label={t('search.open', { keys })} onClick={() => setText('')}>
         <span className="only-wide muted">{keys}</span>
       </Button>
-      {open && <SearchDialog onClose={() => setOpen(false)} />}
+      {open && <SearchDialog text={text} onText={setText} onClose={() => setText(undefined)} />}
     </>
   )
 }

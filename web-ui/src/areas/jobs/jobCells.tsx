@@ -78,12 +78,17 @@ export function LastRunCell({ job }: { job: Job }) {
 }
 
 export function ExecutorCell({ job }: { job: Job }) {
+  const { t } = useTranslation()
   return (
     <span className="one-line">
-      <Link to="/executors/$executorId" params={{ executorId: job.executor.id }} className="clip" title={job.executor.name}>
+      <Link to="/executors/$executorId" params={{ executorId: job.executor.id }} className="clip executor-name" title={job.executor.name}>
         {job.executor.name}
       </Link>
-      {job.executorOnline === 0 && <OnlineCount count={0} />}
+      {job.executorOnline === 0 && (
+        <span className="clip" title={t('jobs.list.offline')}>
+          <OnlineCount count={0} />
+        </span>
+      )}
     </span>
   )
 }

@@ -89,17 +89,32 @@ function intervalText({ second, minute, hour }: Fields, t: TFunction): string | 
   if (second !== '0') return undefined
   const minutes = stepOf(minute)
   if (minutes && 60 % minutes === 0 && hour === '*') return everyText(minutes * 60_000, t)
+  const later = laterStep(minute, 60)
+  if (later && hour === '*') return from(everyText(later.step * 60_000, t), `:${two(later.first)}`, t)
   const hours = stepOf(hour)
-  if (!isNumber(minute) || !hours || 24 % hours !== 0) return undefined
+  if (!isNumber(minute)) return undefined
+  const laterHour = laterStep(hour, 24)
+  if (laterHour) return from(everyText(laterHour.step * 3_600_000, t), `${two(laterHour.first)}:${two(minute)}`, t)
+  if (!hours || 24 % hours !== 0) return undefined
   const every = everyText(hours * 3_600_000, t)
-  return minute === '0' ? every : `${every} :${minute.padStart(2, '0')}`
+  return minute === '0' ? every : `${every} :${two(minute)}`
 }
+
+/** "4/6": even steps that do not begin at 0. */
+function laterStep(field: string, of: number): { first: string; step: number } | undefined {
+  const [, first = '', text = ''] = /^(\d+)\/(\d+)$/.exec(field) ?? []
+  const step = Number(text)
+  return step > 0 && of % step === 0 && Number(first) > 0 && Number(first) < step ? { first, step } : undefined
+}
+
+const from = (every: string | undefined, at: string, t: TFunction) => every && t('jobs.short.from', { every, at })
+const two = (field: string) => field.padStart(2, '0')
 
 /** "02:00", "02:00, 14:00": at most three times of the day. */
 function clockText({ second, minute, hour }: Fields): string | undefined {
   if (!isNumber(second) || !isNumber(minute) || !/^\d+(,\d+){0,2}$/.test(hour)) return undefined
-  const end = `:${minute.padStart(2, '0')}${second === '0' ? '' : `:${second.padStart(2, '0')}`}`
-  return hour.split(',').map((one) => one.padStart(2, '0') + end).join(', ')
+  const end = `:${two(minute)}${second === '0' ? '' : `:${two(second)}`}`
+  return hour.split(',').map((one) => two(one) + end).join(', ')
 }
 
 /** "Mon–Fri"; "" for every day; undefined for days without a short form. */

@@ -73,6 +73,7 @@ export const jobs = {
     instants_one: '{{count}} instant',
     instants_other: '{{count}} instants',
     every: 'every {{every}}',
+    from: '{{every}} from {{at}}',
     afterEnd: '{{every}} after each end',
     each_s: 'every second',
     each_min: 'every minute',

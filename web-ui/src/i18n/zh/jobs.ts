@@ -75,6 +75,7 @@ export const jobs: typeof en = {
     instants_one: '{{count}} 个时刻',
     instants_other: '{{count}} 个时刻',
     every: '每 {{every}}',
+    from: '{{every}}，从 {{at}} 起',
     afterEnd: '每次结束后 {{every}}',
     each_s: '每秒',
     each_min: '每分钟',

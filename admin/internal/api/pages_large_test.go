@@ -1,4 +1,4 @@
-//go:build proof
+//go:build large
 
 package api
 
