@@ -787,7 +787,7 @@ type BulkFilter struct {
 	// Fingerprint Runs that ended with this error, as groupBy=error of the statistics names it: all of them, not one an hour
 	Fingerprint string `json:"fingerprint,omitempty"`
 
-	// From Runs planned at or after
+	// From Runs due at or after
 	From *time.Time `json:"from,omitempty"`
 
 	// Handler Jobs, or runs of jobs, of this handler
@@ -814,7 +814,7 @@ type BulkFilter struct {
 	// State Of jobs: enabled or paused. Of runs: one or several, separated by commas; default: with retry all bad ends, with cancel all that have not ended
 	State string `json:"state,omitempty"`
 
-	// To Runs planned before
+	// To Runs due before
 	To *time.Time `json:"to,omitempty"`
 }
 
@@ -7264,10 +7264,10 @@ type ListRunsParams struct {
 	// Cause Only runs that exist for this reason
 	Cause string `form:"cause,omitempty" json:"cause,omitempty"`
 
-	// From Planned at or after, by the clock of the node that planned it
+	// From Due at or after: by fire time, or by when the run was written if that was later
 	From string `form:"from,omitempty" json:"from,omitempty"`
 
-	// To Planned before, by that clock
+	// To Due before, likewise
 	To string `form:"to,omitempty" json:"to,omitempty"`
 
 	// Q Part of the job's name

@@ -15,8 +15,8 @@ type listRunsInput struct {
 	Executor string `json:"executor,omitempty" jsonschema:"only runs of this executor: its name or id"`
 	State    string `json:"state,omitempty" jsonschema:"one or several, separated by commas: due, retry_wait, running, cancelling, succeeded, failed, timed_out, lost, missed, cancelled, discarded, excluded"`
 	Cause    string `json:"cause,omitempty" jsonschema:"only runs that exist for this reason: schedule, misfire, manual, api, retry, parent, backfill, timer, import"`
-	From     string `json:"from,omitempty" jsonschema:"planned at or after this instant, RFC 3339"`
-	To       string `json:"to,omitempty" jsonschema:"planned before this instant, RFC 3339"`
+	From     string `json:"from,omitempty" jsonschema:"due at or after this instant, RFC 3339"`
+	To       string `json:"to,omitempty" jsonschema:"due before this instant, RFC 3339"`
 	Limit    int64  `json:"limit,omitempty" jsonschema:"runs of a page, 1 to 100; default 20"`
 	Cursor   string `json:"cursor,omitempty" jsonschema:"next_cursor of the page before"`
 }

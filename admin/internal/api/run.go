@@ -161,8 +161,8 @@ type listRunsInput struct {
 	InstanceID  string `query:"instanceId" doc:"Only runs that this instance has or had last"`
 	State       string `query:"state" maxLength:"200" doc:"One or several, separated by commas"`
 	Cause       string `query:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill,timer,import" doc:"Only runs that exist for this reason"`
-	From        string `query:"from" format:"date-time" doc:"Planned at or after, by the clock of the node that planned it"`
-	To          string `query:"to" format:"date-time" doc:"Planned before, by that clock"`
+	From        string `query:"from" format:"date-time" doc:"Due at or after: by fire time, or by when the run was written if that was later"`
+	To          string `query:"to" format:"date-time" doc:"Due before, likewise"`
 	Q           string `query:"q" maxLength:"128" doc:"Part of the job's name"`
 	Error       string `query:"error" maxLength:"256" doc:"Part of what the handler said of its failure"`
 	Fingerprint string `query:"fingerprint" maxLength:"16" doc:"Of each hour and job, the newest run that ended with this error, as groupBy=error of the statistics has it; of the newest 1,000"`

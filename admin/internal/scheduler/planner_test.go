@@ -35,6 +35,7 @@ func TestPlannedExecutionsCarryWhatLaterStepsNeed(t *testing.T) {
 		require.Equal(t, trigger.Revision, revision)
 		require.Equal(t, trigger.NextFireAt, next)
 		require.Equal(t, now.Add(LookAhead), horizon)
+		require.Less(t, LookAhead, store.MostAhead)
 		return timing.Planned{Fires: []timing.Fire{
 			{At: now.Add(-time.Hour), Missed: domain.ReasonCoalesced, Into: now.Add(-time.Minute)},
 			{At: now.Add(-time.Minute), RunAt: now, Misfire: true},

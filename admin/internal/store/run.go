@@ -58,6 +58,10 @@ type ExecutionView struct {
 	FirstStartAt time.Time
 }
 
+// MostAhead bounds how long before its fire time a run is written. The clocks of the nodes may
+// differ by less than the rest.
+const MostAhead = 10 * time.Second
+
 type ListExecutionsParams struct {
 	Tenant   domain.TenantID
 	Within   domain.Reach
@@ -72,8 +76,8 @@ type ListExecutionsParams struct {
 	Fingerprint domain.Fingerprint
 	// Name, Label and Owner are filters of jobs (ListJobsParams). They may match 200 jobs.
 	Name, Label, Owner string
-	From               time.Time          // by the time in the id, which is its node's; included; zero = no bound
-	To                 time.Time          // likewise; not included
+	From               time.Time          // due then or later: by fire time, or by when it was written if that was later; zero = no bound
+	To                 time.Time          // due before
 	Before             domain.ExecutionID // cursor: ids below this one; 0 = from the newest
 	Limit              int
 	// Until, if it is set, lets a list with a filter that no index answers end early. It has

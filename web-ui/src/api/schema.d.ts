@@ -4442,7 +4442,7 @@ export interface components {
             fingerprint?: string;
             /**
              * Format: date-time
-             * @description Runs planned at or after
+             * @description Runs due at or after
              */
             from?: string;
             /** @description Jobs, or runs of jobs, of this handler */
@@ -4463,7 +4463,7 @@ export interface components {
             state?: string;
             /**
              * Format: date-time
-             * @description Runs planned before
+             * @description Runs due before
              */
             to?: string;
         };
@@ -30589,9 +30589,9 @@ export interface operations {
                 state?: string;
                 /** @description Only runs that exist for this reason */
                 cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill" | "timer" | "import";
-                /** @description Planned at or after, by the clock of the node that planned it */
+                /** @description Due at or after: by fire time, or by when the run was written if that was later */
                 from?: string;
-                /** @description Planned before, by that clock */
+                /** @description Due before, likewise */
                 to?: string;
                 /** @description Part of the job's name */
                 q?: string;

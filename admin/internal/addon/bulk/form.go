@@ -45,8 +45,8 @@ type BulkFilter struct {
 	State       string   `json:"state,omitempty" maxLength:"200" doc:"Of jobs: enabled or paused. Of runs: one or several, separated by commas; default: with retry all bad ends, with cancel all that have not ended"`
 	JobID       string   `json:"jobId,omitempty" maxLength:"20" doc:"Runs of this job"`
 	Cause       string   `json:"cause,omitempty" enum:"schedule,misfire,manual,api,retry,parent,backfill,timer,import" doc:"Runs that exist for this reason; default of a retry: all but those that are retries themselves"`
-	From        string   `json:"from,omitempty" format:"date-time" doc:"Runs planned at or after"`
-	To          string   `json:"to,omitempty" format:"date-time" doc:"Runs planned before"`
+	From        string   `json:"from,omitempty" format:"date-time" doc:"Runs due at or after"`
+	To          string   `json:"to,omitempty" format:"date-time" doc:"Runs due before"`
 	Error       string   `json:"error,omitempty" maxLength:"256" doc:"Part of what the handler of a run said of its failure"`
 	Fingerprint string   `json:"fingerprint,omitempty" maxLength:"16" doc:"Runs that ended with this error, as groupBy=error of the statistics names it: all of them, not one an hour"`
 }

@@ -80,6 +80,26 @@ func testListExecutions(t *testing.T, f *fixture) {
 		require.Equal(t, since, list(store.ListExecutionsParams{From: made(i), Limit: 5}))
 		require.Equal(t, before, list(store.ListExecutionsParams{To: made(i), Limit: 5}))
 	}
+	// A run that is written ahead belongs to its fire time.
+	fire := made(11).Truncate(time.Second).Add(4 * time.Second)
+	all = append(all, f.runAt(b, fire))
+	for _, p := range []store.ListExecutionsParams{{}, {Job: b.ID}, {Executor: f.executor}, {Within: domain.Within(f.executor)}, {States: []domain.State{domain.Due}}, {JobQuery: "report"}} {
+		p.From = fire
+		require.Equal(t, []int{12}, list(p))
+		p.From, p.To = fire.Add(-time.Second), fire
+		require.Empty(t, list(p))
+		p.Tenant = f.tenant
+		total, err := f.s.TotalExecutions(f.ctx, p)
+		f.ok(err)
+		require.Zero(t, total.Count)
+		p.From, p.To = fire, fire.Add(time.Millisecond)
+		require.Equal(t, []int{12}, list(p))
+		total, err = f.s.TotalExecutions(f.ctx, p)
+		f.ok(err)
+		require.Equal(t, 1, total.Count)
+		p.From, p.To = fire.Add(time.Millisecond), time.Time{}
+		require.Empty(t, list(p))
+	}
 
 	view, err := f.s.FindExecution(f.ctx, f.tenant, all[5].ID)
 	f.ok(err)

@@ -69,7 +69,7 @@ func (s *Runs) FindOccurrence(ctx context.Context, tenant domain.TenantID, job d
 //     Living states share a phase, in which the others are passed over: there
 //     are only as many as are on their way. Bad ends that linger share one, too.
 //
-// From and To are bounds of the ids, so that a page reads no row beyond them.
+// From and To bound the ids, so that a page reads few rows beyond them.
 // Conditions beyond these filter the rows of the scan.
 func (s *Runs) ListExecutions(ctx context.Context, p store.ListExecutionsParams) (views []store.ExecutionView, err error) {
 	err = s.Look(ctx, "list executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
@@ -171,7 +171,11 @@ func phasesOf(p store.ListExecutionsParams) []int64 {
 // filterExecutions adds what all ways have in common; ok is false when nothing
 // can match.
 func (s *Runs) filterExecutions(ctx context.Context, q db.Querier, p store.ListExecutionsParams, f *record.ExecutionFilter) (ok bool, err error) {
-	f.Add("tenant_id = ?", int64(p.Tenant))
+	tenant := "tenant_id = ?"
+	if p.Fingerprint != 0 {
+		tenant = "+tenant_id = ?" // SQLite looks at all runs of the tenant, not at the ids
+	}
+	f.Add(tenant, int64(p.Tenant))
 	if p.Within.Bounded() && (p.Job != 0 || p.Executor != 0 || p.Fingerprint != 0) {
 		f.Add(db.InReach("executor_id", p.Within))
 	}
@@ -196,23 +200,39 @@ func (s *Runs) filterExecutions(ctx context.Context, q db.Querier, p store.ListE
 		where, args := db.TextIn(p.Error, "error")
 		f.Add(where, args...)
 	}
-	if !p.From.IsZero() {
-		f.Add("id >= ?", domain.IDFloor(p.From))
-	}
-	if !p.To.IsZero() {
-		f.Add("id < ?", domain.IDFloor(p.To))
-	}
+	filterDue(p, f)
 	if p.Before != 0 && (p.Job == 0 || p.Fingerprint != 0) {
 		f.Add("id < ?", int64(p.Before))
 	}
 	if p.Fingerprint != 0 {
-		ids, err := db.SelectColumn[int64](ctx, q, RunsOfError(s.Dialect, p.Tenant, p.Fingerprint, p.Within, p.Before, p.From))
+		ids, err := db.SelectColumn[int64](ctx, q, RunsOfError(s.Dialect, p.Tenant, p.Fingerprint, p.Within, p.Before, dueSince(p)))
 		if err != nil || len(ids) == 0 {
 			return false, err
 		}
 		f.Add("id IN (" + db.IDList(ids) + ")")
 	}
 	return s.filterByJobs(ctx, q, p, f)
+}
+
+// dueSince is when the first run was written that can be due at From or later.
+func dueSince(p store.ListExecutionsParams) time.Time {
+	if p.From.IsZero() {
+		return p.From
+	}
+	return p.From.Add(-store.MostAhead)
+}
+
+// filterDue adds From and To. A run is due at its fire time, or when it was written if that was
+// later. Its id has the time of writing.
+func filterDue(p store.ListExecutionsParams, f *record.ExecutionFilter) {
+	if !p.From.IsZero() {
+		f.Add("id >= ?", domain.IDFloor(dueSince(p)))
+		f.Add("(fire_at >= ? OR id >= ?)", db.Millis(p.From), domain.IDFloor(p.From))
+	}
+	if !p.To.IsZero() {
+		f.Add("id < ?", domain.IDFloor(p.To))
+		f.Add("fire_at < ?", db.Millis(p.To))
+	}
 }
 
 // filterByJobs turns conditions of jobs into a list of their ids. A part of the name takes the
@@ -267,7 +287,7 @@ func (s *Runs) TotalExecutions(ctx context.Context, p store.ListExecutionsParams
 func (s *Runs) countBy(p store.ListExecutionsParams, c *record.ExecutionCount) {
 	c.Order, c.Range = "id", []string{fmt.Sprintf("tenant_id = %d", int64(p.Tenant))}
 	if !p.From.IsZero() {
-		c.Range = append(c.Range, fmt.Sprintf("id >= %d", domain.IDFloor(p.From)))
+		c.Range = append(c.Range, fmt.Sprintf("id >= %d", domain.IDFloor(dueSince(p))))
 	}
 	if !p.To.IsZero() {
 		c.Range = append(c.Range, fmt.Sprintf("id < %d", domain.IDFloor(p.To)))
