@@ -2698,6 +2698,9 @@ type Incident struct {
 
 	// ToldAt When the last one was; null: there was none
 	ToldAt *time.Time `json:"toldAt"`
+
+	// Undelivered How many messages to single receivers did not arrive and are not tried again
+	Undelivered int64 `json:"undelivered"`
 }
 
 // IncidentEvent defines model for IncidentEvent.

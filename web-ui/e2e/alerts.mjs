@@ -75,9 +75,9 @@ test('an incident is taken on, silenced and ended', async () => {
   await says(row, /ended by admin/)
 
   await go(made.incident)
-  await page.getByRole('button', { name: 'Say it is over' }).click()
+  await page.getByRole('button', { name: 'Resolve', exact: true }).click()
   await settled(page)
-  await page.getByRole('dialog').getByRole('button', { name: 'Say it is over' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Resolve', exact: true }).click()
   await says(page.getByRole('region', { name: 'Incident', exact: true }), /Ended[^]*admin/)
   await go('/alerts?state=resolved')
   await page.getByRole('row').filter({ hasText: name }).waitFor()
@@ -149,12 +149,12 @@ test('a rule is refused at its field, says what it does, and the default channel
   await says(row, /team=finance[^]*longer than 10 m[^]*Warning/)
   made.rule = placeOf(await row.getByRole('link').getAttribute('href'))
 
-  const card = page.getByRole('region', { name: 'What no rule decides' })
+  const card = page.getByRole('region', { name: 'Defaults' })
   await says(card, /nobody is told of jobs that name nobody/)
   await card.getByRole('button', { name: 'Edit' }).click()
   await settled(page) // a click on a dialog that still moves may miss
   await choose('Default channels', `${name}-hook`)
-  await page.getByRole('dialog').getByText('What no rule decides').click() // Tab would take the choice back
+  await page.getByRole('dialog').getByText('Defaults', { exact: true }).click() // Tab would take the choice back
   await page.getByRole('checkbox', { name: 'Quiet hours' }).check()
   await settled(page)
   await shot(page, 'alert-defaults')

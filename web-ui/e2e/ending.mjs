@@ -28,7 +28,7 @@ test('delete the connection', async () => {
 
 test('a process that was removed is allowed again', async () => {
   await go(made.executor)
-  const out = page.getByRole('region', { name: 'Kept out' })
+  const out = page.getByRole('region', { name: 'Blocked' })
   await out.getByRole('button', { name: /^Allow again/ }).click()
-  await out.getByText('Nobody is kept out.').waitFor()
+  await out.getByText('Nothing is blocked.').waitFor()
 })

@@ -6452,6 +6452,11 @@ export interface components {
              * @description When the last one was; null: there was none
              */
             toldAt: string | null;
+            /**
+             * Format: int64
+             * @description How many messages to single receivers did not arrive and are not tried again
+             */
+            undelivered: number;
         };
         IncidentEvent: {
             /**

@@ -59,7 +59,8 @@ export function HourBars({ data, label, zone, height = 160, onOpen, onSelect, se
   const at = (place: number) => shape.starts[place] ?? from
   const said = (place: number) => {
     const one = byStart.get(at(place))
-    return `${spanText(at(place), step, zone)} ${zone}: ${one ? words(one, t) : t('charts.none')}`
+    const yet = at(place) + step > Date.now() ? `, ${t('charts.soFar')}` : ''
+    return `${spanText(at(place), step, zone)} ${zone}: ${one ? words(one, t) : t('charts.none')}${yet}`
   }
   const range = (first: number, last = first) => [new Date(at(first)).toISOString(), new Date(at(last) + step).toISOString()] as const
   const there = OUTCOMES.filter((outcome) => countOf(data.total, outcome) > 0)
@@ -126,12 +127,15 @@ function Drawing({ data, from, to, step, zone, width, room, cursor, span, select
   const [left, right] = [x(Math.max(from, low)), x(Math.min(to, high))]
   const above = bars.perAbove > 0 ? countTicks(bars.mostAbove, Math.max(1, Math.floor(bars.base / 34))).map((n) => ({ y: TOP_PX + bars.base - n * bars.perAbove, label: n.toLocaleString() })) : [{ y: TOP_PX + bars.base, label: '0' }]
   const below = bars.mostBelow > 0 ? [{ y: TOP_PX + bars.base + bars.mostBelow * bars.perBelow, label: bars.mostBelow.toLocaleString() }] : []
+  // The last bar grows until its hour is over.
+  const now = Math.min(to, Date.now())
   const ticks = timeTicks(from, to, inner, zone, to - from <= 26 * HOUR_MS ? DAY_TICK_MS : 0)
   return (
     <>
       <defs>
         <Hatching id={hatch} tone="timeout" />
       </defs>
+      {now < to && <rect className="to-come" x={x(now)} width={x(to) - x(now)} y={TOP_PX} height={room} />}
       <ValueAxis ticks={[...above, ...below]} width={width} />
       <TimeAxis ticks={ticks} x={x} top={TOP_PX} bottom={TOP_PX + room} width={width} />
       {right > left && <rect className="chosen" x={left} width={right - left} y={TOP_PX} height={room} />}

@@ -68,6 +68,9 @@ const app = createRoute({
   },
 })
 
+/** An unknown address, inside the shell. */
+const unknown = createRoute({ staticData: { needs: 'anyone' }, getParentRoute: () => app, path: '$', component: NotFoundPage })
+
 const index = createRoute({
   staticData: { needs: 'anyone' },
   getParentRoute: () => app,
@@ -378,6 +381,7 @@ const routeTree = root.addChildren([
   password,
   app.addChildren([
     index,
+    unknown,
     overview,
     jobs,
     jobNew,

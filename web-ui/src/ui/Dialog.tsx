@@ -20,10 +20,25 @@ export function Dialog({ children, ...props }: Omit<ModalProps, 'open' | 'afterO
           <DisconnectOutlined aria-hidden /> {resting.title}
         </p>
       )}
-      <div ref={content}>{children}</div>
+      {/* The button of the dialog is outside of the form, so that Enter in one of several fields would do nothing. */}
+      {/* oxlint-disable-next-line jsx-a11y/no-static-element-interactions */}
+      <div
+        ref={content}
+        onKeyDown={(event) => {
+          const { onOk, okButtonProps: ok } = props
+          if (!onOk || resting || ok?.disabled || ok?.loading || event.key !== 'Enter' || event.nativeEvent.isComposing || event.defaultPrevented || !confirms(event.target)) return
+          event.preventDefault()
+          onOk(event as never)
+        }}
+      >
+        {children}
+      </div>
     </Modal>
   )
 }
+
+/** Whether Enter there confirms a dialog: a field for text without a list or a calendar of its own. */
+const confirms = (target: EventTarget) => target instanceof HTMLInputElement && !['button', 'checkbox', 'radio', 'file'].includes(target.type) && target.getAttribute('role') !== 'combobox' && !target.closest('.ant-picker')
 
 /** Of something that takes the focus as long as it is rendered. */
 export function useReturnFocus(): void {

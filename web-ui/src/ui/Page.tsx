@@ -8,7 +8,7 @@ interface Props {
   heading?: ReactNode
   crumbs?: ReactNode
   sub?: ReactNode
-  /** What the page is for. On a phone it follows the content, so that the list is in view. */
+  /** What the page is for. On a phone only the title says it, so that the list is in view. */
   help?: string
   actions?: ReactNode
   /** The other pages of its subject. */
@@ -38,7 +38,6 @@ export function Page({ title, heading, crumbs, sub, help, actions, tabs, childre
       </div>
       {tabs}
       {children}
-      {help && narrow && <p className="muted page-help">{help}</p>}
     </>
   )
 }

@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next'
 import { alertQueries } from './alerts'
 import { queries } from '../../api/queries'
 import type { AlertKind, AlertRuleMatch, Id, Incident } from '../../api/types'
+import { RelativeTime } from '../../ui/TimeText'
 
 export const ALERT_KINDS: AlertKind[] = ['run_failed', 'run_timed_out', 'run_lost', 'run_missed', 'no_executor', 'run_late', 'run_long', 'job_absent', 'runs_pile_up', 'run_succeeded']
 
@@ -29,6 +30,24 @@ export function ExecutorName({ id }: { id: Id }) {
 
 export function ChannelName({ id }: { id: Id }) {
   return useQuery(alertQueries.channels()).data?.items.find((one) => one.id === id)?.name ?? id
+}
+
+/** How many messages there were, when the last one was, and how many receivers did not get one. */
+export function Messages({ incident: one }: { incident: Incident }) {
+  const { t } = useTranslation()
+  if (!one.toldAt) return <span className="muted">{t('alerts.notTold')}</span>
+  return (
+    <span>
+      <span className="num">{one.messages}</span> <span className="muted small">· {t('alerts.toldLast')}</span> <RelativeTime at={one.toldAt} />
+      {one.undelivered > 0 && (
+        <div>
+          <Link to="/alerts/incidents/$incidentId" params={{ incidentId: one.id }} className="small st-failed">
+            {t('alerts.undelivered', { count: one.undelivered })}
+          </Link>
+        </div>
+      )}
+    </span>
+  )
 }
 
 /** What an incident is about. */

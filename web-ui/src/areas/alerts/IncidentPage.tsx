@@ -4,7 +4,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { alertQueries } from './alerts'
 import type { Id, Incident, IncidentEvent } from '../../api/types'
-import { ExecutorName, IncidentAbout, useKindText } from './AlertWords'
+import { ExecutorName, IncidentAbout, Messages, useKindText } from './AlertWords'
 import { DeliveryTable } from './DeliveryTable'
 import { Fact } from '../../ui/Fact'
 import { IncidentActions } from './IncidentActions'
@@ -72,13 +72,7 @@ function Facts({ incident: one }: { incident: Incident }) {
           <RelativeTime at={one.lastAt} />
         </Fact>
         <Fact label={t('alerts.told')}>
-          <span className="num">{one.messages}</span>
-          {one.toldAt && (
-            <>
-              {' '}
-              · {t('alerts.toldLast')} <RelativeTime at={one.toldAt} />
-            </>
-          )}
+          <Messages incident={one} />
         </Fact>
         {one.acknowledgedAt && (
           <Fact label={t('alerts.acknowledgedBy')}>

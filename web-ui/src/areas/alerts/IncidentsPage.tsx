@@ -5,7 +5,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { alertQueries } from './alerts'
 import type { Incident } from '../../api/types'
-import { IncidentAbout, useKindText } from './AlertWords'
+import { IncidentAbout, Messages, useKindText } from './AlertWords'
 import { Choice } from '../../ui/Choice'
 import { ExecutorFilter, useExecutorName } from '../../ui/ExecutorFilter'
 import { Filters } from '../../ui/Filters'
@@ -92,14 +92,7 @@ export function IncidentsTab() {
     {
       key: 'told',
       title: t('alerts.told'),
-      render: (one) =>
-        one.toldAt ? (
-          <span>
-            <span className="num">{one.messages}</span> <span className="muted small">· {t('alerts.toldLast')}</span> <RelativeTime at={one.toldAt} />
-          </span>
-        ) : (
-          <span className="muted">{t('alerts.notTold')}</span>
-        ),
+      render: (one) => <Messages incident={one} />,
     },
   ]
   if (canOperate) {

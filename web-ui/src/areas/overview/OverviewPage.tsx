@@ -50,12 +50,10 @@ function Content({ data }: { data: Overview }) {
           {t('overview.tilesCount')} {operates && <Link to="/timers">{t('overview.timersList')}</Link>}
         </p>
       </div>
-      <Day />
+      <Attention items={data.attention} />
       <Overdue />
-      <div className="grid-2">
-        <Attention items={data.attention} />
-        <NextFires fires={data.nextFires} />
-      </div>
+      <Day />
+      <NextFires fires={data.nextFires.slice(0, FIRES_SHOWN)} />
     </div>
   )
 }
@@ -113,6 +111,7 @@ function Lateness({ data, onOpen }: { data: Statistics; onOpen: (from: string, t
 }
 
 const OVERDUE_SHOWN = 5
+const FIRES_SHOWN = 8
 
 /** What has passed and has not started; nothing when there is none. */
 function Overdue() {
@@ -156,31 +155,31 @@ function Tiles({ data }: { data: Overview }) {
       <Link className="tile" to="/runs" search={{ state: 'succeeded', range: '24h' }}>
         <div className="muted">{t('overview.success')}</div>
         <div className="tile-value st-success">{percent}</div>
-        <div className="muted small">{all === 0 ? t('overview.noFinished') : t('overview.successOf', { ok: runs.succeeded, all })}</div>
+        <div className="muted small">{all === 0 ? t('overview.noFinished') : t('overview.successOf', { ok: runs.succeeded.toLocaleString(), all: all.toLocaleString() })}</div>
       </Link>
       <Link className="tile" to="/runs" search={{ state: 'due,offered,running,cancelling,retry_wait' }}>
         <div className="muted">{t('overview.running')}</div>
-        <div className="tile-value st-running">{runs.running}</div>
+        <div className="tile-value st-running">{runs.running.toLocaleString()}</div>
         <div className="muted small">{t('overview.due', { count: runs.due })}</div>
       </Link>
       <Link className="tile" to="/runs" search={{ state: 'failed,timed_out,lost', range: '24h' }}>
         <div className="muted">{t('overview.failed')}</div>
-        <div className={`tile-value${bad > 0 ? ' st-failed' : ''}`}>{bad}</div>
+        <div className={`tile-value${bad > 0 ? ' st-failed' : ''}`}>{bad.toLocaleString()}</div>
         <div className="muted small">{t('overview.failedParts', { failed: runs.failed, timedOut: runs.timedOut, lost: runs.lost })}</div>
       </Link>
       <Link className="tile" to="/runs" search={{ state: 'missed', range: '24h' }}>
         <div className="muted">{t('overview.missed')}</div>
-        <div className={`tile-value${runs.missed > 0 ? ' st-skipped' : ''}`}>{runs.missed}</div>
+        <div className={`tile-value${runs.missed > 0 ? ' st-skipped' : ''}`}>{runs.missed.toLocaleString()}</div>
         <div className="muted small">{runs.excluded > 0 ? t('overview.excluded', { count: runs.excluded }) : t('overview.missedHelp')}</div>
       </Link>
       <Link className="tile" to="/jobs" search={{}}>
         <div className="muted">{t('overview.jobs')}</div>
-        <div className="tile-value">{data.jobs.enabled}</div>
+        <div className="tile-value">{data.jobs.enabled.toLocaleString()}</div>
         <div className="muted small">{t('overview.paused', { count: data.jobs.paused })}</div>
       </Link>
       <Link className="tile" to="/executors">
         <div className="muted">{t('overview.executors')}</div>
-        <div className="tile-value">{data.executors.online}</div>
+        <div className="tile-value">{data.executors.online.toLocaleString()}</div>
         <div className={`small ${data.executors.offline > 0 ? 'st-lost' : 'muted'}`}>{t('overview.offline', { count: data.executors.offline })}</div>
       </Link>
     </div>

@@ -20,6 +20,7 @@ export const charts = {
   ended: 'Runs by hour',
   endedByDay: 'Runs by day',
   endedWeek: 'Runs of 7 days by hour',
+  soFar: 'so far',
   endedHelp: 'A run counts in the hour of its end, also a run of a timer and a deleted one. The list has runs by their fire time.',
   otherFilters: 'The bars count all runs of these times, whatever the other filters are.',
   lateness: 'Start delay by hour',

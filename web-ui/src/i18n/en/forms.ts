@@ -25,9 +25,9 @@ export const forms = {
     many: 'Must have at most {{n}} lines.',
   },
   denials: {
-    title: 'Kept out',
+    title: 'Blocked',
     help: 'Processes and certificates that may not connect, whatever token they show.',
-    none: 'Nobody is kept out.',
+    none: 'Nothing is blocked.',
     who: 'Who',
     instance: 'Process',
     certificate: 'Certificate',
@@ -36,9 +36,9 @@ export const forms = {
     allowed: 'It may connect again.',
   },
   refusals: {
-    title: 'Turned away',
+    title: 'Rejected',
     help: 'Executors that wanted to join and could not, at any node, within 30 days. What they say of themselves is not proven.',
-    none: 'Nobody was turned away.',
+    none: 'No connection was rejected.',
     unheard_one: '{{count}} connection was closed unheard, because there were too many at once.',
     unheard_other: '{{count}} connections were closed unheard, because there were too many at once.',
     who: 'Who',

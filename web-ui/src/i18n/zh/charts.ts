@@ -20,6 +20,7 @@ export const charts = {
   ended: '按小时的执行',
   endedByDay: '按天的执行',
   endedWeek: '7 天内按小时的执行',
+  soFar: '截至目前',
   endedHelp: '执行计入其结束的小时，包括定时器的执行和已删除的执行。列表按触发时间列出执行。',
   otherFilters: '无论其他筛选条件如何，柱形统计这段时间内的所有执行。',
   lateness: '按小时的启动延迟',

@@ -64,7 +64,8 @@ func (s *Alerts) ListIncidents(ctx context.Context, p notify.ListIncidentsParams
 }
 
 // countTold takes the messages from incidents that nobody was told of. Told counts the
-// times at which whoever there is was told, which is what their pace goes by.
+// times at which whoever there is was told, which is what their pace goes by. It counts the
+// messages that were given up.
 func countTold(g *gorm.DB, list []noun.Incident) error {
 	if len(list) == 0 {
 		return nil
@@ -74,9 +75,18 @@ func countTold(g *gorm.DB, list []noun.Incident) error {
 	if err := g.Model(&receiverRow{}).Where("incident_id IN ? AND told = ?", ids, true).Distinct().Pluck("incident_id", &told).Error; err != nil {
 		return err
 	}
+	var lost []struct{ IncidentID, N int64 }
+	if err := g.Model(&deliveryRow{}).Select("incident_id, COUNT(*) AS n").Where("incident_id IN ? AND state = ?", ids, int64(noun.DeliveryFailed)).Group("incident_id").Find(&lost).Error; err != nil {
+		return err
+	}
 	for n := range list {
 		if !slices.Contains(told, int64(list[n].ID)) {
 			list[n].Told, list[n].ToldAt = 0, time.Time{}
+		}
+		for _, of := range lost {
+			if of.IncidentID == int64(list[n].ID) {
+				list[n].Undelivered = of.N
+			}
 		}
 	}
 	return nil

@@ -84,6 +84,8 @@ type Incident struct {
 	ToldEvents int64
 	ToldState  IncidentState
 	ToldEvent  int64
+	// Undelivered is how many messages to single receivers were given up. Only reads fill it.
+	Undelivered int64
 	// WakeAt is when it is to be looked at.
 	WakeAt time.Time
 }

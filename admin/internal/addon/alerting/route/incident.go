@@ -35,6 +35,7 @@ type Incident struct {
 	Jobs           []IncidentJob `json:"jobs" doc:"The first 20 of them"`
 	Detail         string        `json:"detail" doc:"What the newest event says beside its kind"`
 	Messages       int64         `json:"messages" doc:"How many messages there were, each to all receivers"`
+	Undelivered    int64         `json:"undelivered" doc:"How many messages to single receivers did not arrive and are not tried again"`
 	ToldAt         *string       `json:"toldAt" format:"date-time" doc:"When the last one was; null: there was none"`
 }
 
@@ -68,7 +69,7 @@ func incidentOf(i *noun.Incident) Incident {
 		ID: i.ID.String(), Kind: string(i.Kind), State: i.State.String(), Severity: string(cmp.Or(i.Severity, noun.SeverityWarning)), ExecutorID: web.IDOrNull(i.Executor), JobID: web.IDOrNull(i.Job),
 		PartOf: web.IDOrNull(i.Parent), OpenedAt: web.Instant(i.OpenedAt), LastAt: web.Instant(i.LastAt), ResolvedAt: web.InstantOrNull(i.ResolvedAt),
 		ResolvedBy: i.ResolvedBy, AcknowledgedAt: web.InstantOrNull(i.AcknowledgedAt), AcknowledgedBy: i.AcknowledgedBy, Events: i.Events, Reopened: i.Reopened,
-		JobCount: len(i.Jobs), Jobs: []IncidentJob{}, Detail: i.Detail, Messages: i.Told, ToldAt: web.InstantOrNull(i.ToldAt),
+		JobCount: len(i.Jobs), Jobs: []IncidentJob{}, Detail: i.Detail, Messages: i.Told, Undelivered: i.Undelivered, ToldAt: web.InstantOrNull(i.ToldAt),
 	}
 	for _, j := range i.Jobs[:min(len(i.Jobs), noun.MaxIncidentNames)] {
 		out.Jobs = append(out.Jobs, IncidentJob{ID: j.ID.String(), Name: j.Name, Events: j.Events})
