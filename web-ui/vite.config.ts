@@ -22,7 +22,7 @@ const groups = [
   { name: 'shell', tags: ['$initial' as const] },
   group('icons', 'node_modules/@ant-design/icons'),
   group('common', library('alert'), source(`lib/|api/|ui/(?:${light})\\.|ui/input/JsonView|areas/(?:integrations/scripts|calendars/calendars)\\.`)),
-  group('data', source('areas/(?:alerts/(?:alerts|AlertWords|Rendered)|access/(?:access|BoundTo|PeopleTabs)|executors/(?:executors|limits|maintenance|joining|FleetTabs|InstanceLoad)|integrations/(?:connections|IntegrationTabs|scriptWords))\\.')),
+  group('data', source('areas/(?:alerts/(?:alerts|AlertWords|Rendered|RuleText)|access/(?:access|BoundTo|PeopleTabs)|executors/(?:executors|limits|maintenance|joining|FleetTabs|InstanceLoad)|integrations/(?:connections|IntegrationTabs|scriptWords))\\.')),
   group('lists', source(`ui/(?:${ofLists})\\.|shell/(?:OtherTenant|MaintenanceNotice)|areas/login/Gate`)),
   group('job', source('areas/jobs/(?:FireList|ScheduleText|SchedulePreview|form/callback|form/jobForm)\\.')),
   group('charts', source('charts/')),
@@ -40,6 +40,7 @@ const groups = [
   group('fields', source('ui/EndFields|areas/alerts/(?:AlertMatchFields|ChannelsSelect|QuietHoursFields)\\.|areas/access/(?:RoleSelect|ExecutorBound|userNames)|areas/executors/(?:names|expiry)')),
   group('tenant', source('areas/access/(?:CreateTenant|RenameTenant|DeleteTenant|ChangeRole|CreateUser|InviteUser)\\.')),
   group('executor', source('areas/(?:executors/(?:RenameDialog|RemovedDialog|CallbacksDialog)|alerts/TestResult)\\.')),
+  group('deleted', source('(?:ui/DeletedTable|areas/jobs/change/DeletedJobs|areas/executors/DeletedExecutors)\\.')),
   group('radio', library('radio')),
   { name: 'parts', entriesAware: true, minShareCount: 2, entriesAwareMergeThreshold: 3_000 },
 ].map((one, i, all) => ({ ...one, priority: all.length - i }))
