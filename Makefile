@@ -184,6 +184,11 @@ generate-check: $(PROTOC_GEN_GO) $(OAPI_CODEGEN) $(NPM_STAMP) ## fails if a gene
 generate: $(PROTOC_GEN_GO) $(OAPI_CODEGEN) $(NPM_STAMP) ## writes all generated files: what go:generate lines ask for, and the UI's API types
 	@PATH=$(dir $(PROTOC_GEN_GO)):$(dir $(OAPI_CODEGEN)):$$PATH build/generate.sh
 
+.PHONY: tour
+tour: build ## takes the pictures of README and docs/guide/tour.md from a demo of its own, into docs/images; 2 min
+	@build/need.sh chromium fonts
+	@cd web-ui && CARILLON_BIN=$(CURDIR)/bin/carillon CARILLON_E2E_TOUR=$(CURDIR)/docs/images node --test --test-reporter=spec e2e/screenshots.mjs
+
 .PHONY: fmt
 fmt: ## gofmt on all Go files
 	@find . -name '*.go' -not -path './web-ui/node_modules/*' -not -path './.cache/*' -exec gofmt -w {} +

@@ -198,7 +198,8 @@ test_mysql_path() {
 
 test_browser() {
   run -as step -name build -- make --no-print-directory build
-  CARILLON_BIN=$PWD/bin/carillon run -as lines -name ui-browser -- npm --prefix web-ui run --silent e2e
+  # The pictures of the tour as they are now lie in .cache/tour.
+  CARILLON_BIN=$PWD/bin/carillon CARILLON_E2E_TOUR=$PWD/.cache/tour run -as lines -name ui-browser -- npm --prefix web-ui run --silent e2e
   # The tour once more, behind a proxy that has the server at a path of its host.
   CARILLON_BIN=$PWD/bin/carillon CARILLON_E2E_PATH=/ops/carillon run -as lines -name ui-subpath -- npm --prefix web-ui run --silent e2e -- e2e/tour.mjs
 }

@@ -28,7 +28,7 @@ func TestCheckFinds(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	found := check(t, fstest.MapFS{
 		"README.md": file("# A\n[good](docs/guide/a.md#two-words-and-code) [up](docs/guide/README.md) [web](https://example.com/x)\n" +
-			"[gone](docs/gone.md) [no heading](docs/guide/a.md#three) `[code](nowhere.md)`\n```\n[block](nowhere.md)\n```\n"),
+			"[gone](docs/gone.md) [no heading](docs/guide/a.md#three) `[code](nowhere.md)`\n<img alt=\"x\" src=\"docs/x.webp\">\n```\n[block](nowhere.md)\n```\n"),
 		"docs/guide/README.md":    file("# Index\n[a](a.md) [same](#index) [not here](#other)\n"),
 		"docs/guide/a.md":         file("# A\n## Two words, and `code`\n```\n# three\n```\n## Twice\n## Twice\n[second](#twice-1) [third](#twice-2)\n"),
 		"docs/guide/forgotten.md": file("# Forgotten\n"),
@@ -41,6 +41,7 @@ func TestCheckFinds(t *testing.T) {
 	require.Equal(t, []string{
 		"README.md: docs/gone.md: there is no such file",
 		"README.md: docs/guide/a.md#three: there is no such heading",
+		"README.md: docs/x.webp: there is no such file",
 		"admin/a.go: docs/adr/0002: there is no such file",
 		"admin/a.go: docs/guide/b.md: there is no such file",
 		"docs/guide/README.md: #other: there is no such heading",
@@ -50,7 +51,7 @@ func TestCheckFinds(t *testing.T) {
 }
 
 var (
-	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	link    = regexp.MustCompile(`(?:\]\(|\b(?:src|srcset)=")([^)\s"]+)[)"]`)
 	code    = regexp.MustCompile("`[^`]*`")
 	scheme  = regexp.MustCompile(`^[a-z]+:`)
 	heading = regexp.MustCompile(`^#{1,6}\s+(.+)$`)

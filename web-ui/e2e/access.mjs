@@ -68,9 +68,12 @@ test('a new user must choose a password, and a viewer sees no controls', async (
   await viewer.page.waitForURL('**/overview')
   await viewer.page.goto(`${env.url}/jobs`)
   await viewer.page.getByRole('row').nth(1).waitFor()
-  for (const name of [/^Run now/, /^Pause/, /^More actions/, 'New job']) {
+  for (const name of [/^Run now/, /^Pause\b/, /^More actions/, 'New job']) {
     assert.equal(await viewer.page.getByRole('button', { name }).count(), 0, String(name))
   }
+  await viewer.page.goto(`${env.url}/jobs?deleted=1`)
+  await viewer.page.getByRole('row').filter({ hasText: `${jobName}-form` }).waitFor()
+  assert.equal(await viewer.page.getByRole('button', { name: /^Restore/ }).count(), 0)
   assert.equal(await viewer.page.getByRole('link', { name: 'People' }).count(), 0)
   for (const address of ['jobs/new', 'calendars/new', 'scripts/new', 'settings/users', 'settings/api-keys', 'settings/tenants']) {
     await viewer.page.goto(`${env.url}/${address}`)

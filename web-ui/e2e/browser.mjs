@@ -20,6 +20,8 @@ export const env = {
   input: process.env.CARILLON_E2E_INPUT ?? '',
   /** Folder for screenshots; none are taken without it. */
   shots: process.env.CARILLON_E2E_SHOTS ?? '',
+  /** Folder for the pictures of the tour; none are written without it. */
+  tour: process.env.CARILLON_E2E_TOUR ?? '',
   chromium: process.env.CARILLON_E2E_CHROMIUM ?? '/usr/bin/chromium',
 }
 

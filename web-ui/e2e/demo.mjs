@@ -61,8 +61,8 @@ function childrenOf(pid) {
   return threads.flatMap((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number))
 }
 
-/** Starts the demo with a new data folder. Ports are free ones unless they are named. base is what people open. */
-export async function startDemo({ http = 0, executors = 0, base = '' } = {}) {
+/** Starts the demo with a new data folder. Ports are free ones unless they are named. base is what people open, env further variables. */
+export async function startDemo({ http = 0, executors = 0, base = '', env = {} } = {}) {
   const data = mkdtempSync(join(tmpdir(), 'carillon-e2e-'))
   const flags = ['--data', data, '--http', `127.0.0.1:${http}`, '--executors', `127.0.0.1:${executors}`, '--log-level', 'info', ...(base ? ['--base-url', base] : [])]
   const demo = await launch(['demo', ...flags], (output) => {
@@ -70,7 +70,7 @@ export async function startDemo({ http = 0, executors = 0, base = '' } = {}) {
     const password = /password +(\S+)/.exec(output)?.[1]
     // Its jobs are declared only when the sample shop has registered.
     return url && password && /executor joined/.test(output) ? { url, password } : undefined
-  })
+  }, env)
   let admin = demo
   const [shop] = childrenOf(demo.child.pid)
   return {

@@ -1,4 +1,4 @@
-// Executors: an instance is drained; one is renamed, disabled and deleted.
+// Executors: an instance is drained; one is renamed, disabled, deleted and restored.
 import assert from 'node:assert/strict'
 import { axe, settled, shot } from './browser.mjs'
 import { expectGone, go, heading, jobName, page, placeOf, says, test } from './world.mjs'
@@ -26,7 +26,7 @@ test('an instance is drained and takes runs again', async () => {
   await says(instances, /Online/)
 })
 
-test('an executor is renamed, disabled, enabled and deleted', async () => {
+test('an executor is renamed, disabled, enabled, deleted and restored', async () => {
   await go('/executors')
   await page.getByRole('button', { name: 'New executor' }).click()
   await dialog().getByLabel('Name').fill(`${jobName}-exec`)
@@ -53,4 +53,14 @@ test('an executor is renamed, disabled, enabled and deleted', async () => {
   await confirm('Delete')
   await page.waitForURL('**/executors')
   await heading('Executors').waitFor()
+
+  await page.getByText('Deleted', { exact: true }).click()
+  await page.waitForURL(/view=deleted/)
+  await page.getByRole('button', { name: `Restore: ${jobName}-renamed` }).click()
+  await page.getByRole('link', { name: 'Open it' }).click()
+  await heading(new RegExp(`${jobName}-renamed`)).waitFor()
+  assert.equal(placeOf(page.url()), address)
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await confirm('Delete')
+  await page.waitForURL('**/executors')
 })

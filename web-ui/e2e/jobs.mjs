@@ -78,7 +78,7 @@ test('an input is filled in as a form of its schema; what the server says stands
   await page.getByRole('button', { name: 'Create', exact: true }).click()
   assert.match(await (await saved).text(), new RegExp(`"orderId":${LONG}}`))
   await heading(name).waitFor()
-  const address = placeOf(page.url())
+  made.formJob = placeOf(page.url())
   await page.getByRole('region', { name: 'Input' }).getByText(LONG).waitFor()
 
   // A run by hand begins with the job's input.
@@ -90,12 +90,33 @@ test('an input is filled in as a form of its schema; what the server says stands
   assert.deepEqual(await axe(page), [])
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await dialog.waitFor({ state: 'detached' })
-  await go(address)
-  expectGone(address)
-  await page.getByRole('button', { name: `More actions for ${name}` }).click()
-  await page.getByRole('menuitem', { name: 'Delete' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-  await page.waitForURL((url) => placeOf(url) === '/jobs')
+})
+
+test('a deleted job is restored with its id', async () => {
+  const name = `${jobName}-form`
+  const remove = async () => {
+    await page.getByRole('button', { name: `More actions for ${name}` }).click()
+    await page.getByRole('menuitem', { name: 'Delete' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.waitForURL((url) => placeOf(url) === '/jobs')
+  }
+  expectGone(made.formJob)
+  await go(made.formJob)
+  await remove()
+  await page.getByRole('button', { name: 'Deleted', exact: true }).click()
+  await page.waitForURL(/deleted=1/)
+  const row = page.getByRole('row').filter({ hasText: name })
+  await says(row, new RegExp(`sample-shop[^]*${env.user} · `))
+  await settled(page)
+  await shot(page, 'jobs-deleted')
+  assert.deepEqual(await axe(page), [])
+  await row.getByRole('button', { name: `Restore: ${name}` }).click()
+  await page.getByText(`${name} is restored.`).waitFor()
+  await row.waitFor({ state: 'detached' })
+  await page.getByRole('link', { name: 'Open it' }).click()
+  await heading(name).waitFor()
+  assert.equal(placeOf(page.url()), made.formJob)
+  await remove()
 })
 
 test('the job is in the list, with its schedule and next fire', async () => {

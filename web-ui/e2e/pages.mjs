@@ -4,7 +4,7 @@ import { overflow, shot } from './browser.mjs'
 import { axeTest, nameOf, own, PAGES } from './everypage.mjs'
 import { go, heading, page, test } from './world.mjs'
 
-const RAW_KEY = /\b(nav|jobs|runs|errors|action|list|field|overview|executors|tokens|alerts|deliveries|explain|why|backfill|calendars|scripts|callbacks|connections|limits|quotas|cluster|users|invitations|keys|time|unit|schemaForm|denials|refusals|proposals|timers|tenants)\.[a-zA-Z_]+(\.[a-zA-Z_]+)?\b/
+const RAW_KEY = /\b(nav|jobs|runs|errors|action|list|field|overview|executors|tokens|alerts|deliveries|explain|why|backfill|calendars|scripts|callbacks|connections|limits|quotas|cluster|users|invitations|keys|time|unit|schemaForm|denials|refusals|proposals|timers|tenants|deleted)\.[a-zA-Z_]+(\.[a-zA-Z_]+)?\b/
 
 axeTest('light')
 axeTest('dark')

@@ -44,14 +44,16 @@ const show = (part: React.ReactNode) =>
 
 describe('the counters', () => {
   it('are buttons that say which filter is on, and ask for the filter of the list', async () => {
-    const onState = vi.fn()
-    show(<JobCounters query={{ q: 'pay' }} state="failing" onState={onState} />)
+    const [onState, onDeleted] = [vi.fn(), vi.fn()]
+    show(<JobCounters query={{ q: 'pay' }} state="failing" onState={onState} deleted={false} onDeleted={onDeleted} />)
     const failing = await screen.findByRole('button', { name: 'Failing 12' })
     expect(failing.getAttribute('aria-pressed')).toBe('true')
     expect(screen.getByRole('button', { name: 'All 10,000' }).getAttribute('aria-pressed')).toBe('false')
     fireEvent.click(screen.getByRole('button', { name: 'Never fires 1' }))
     fireEvent.click(screen.getByRole('button', { name: 'All 10,000' }))
     expect(onState.mock.calls).toEqual([['never_fires'], [undefined]])
+    fireEvent.click(screen.getByRole('button', { name: 'Deleted' }))
+    expect(onDeleted).toHaveBeenCalledOnce()
     expect(asked).toEqual(['/api/v1/jobs/counts {"q":"pay"}'])
   })
 })

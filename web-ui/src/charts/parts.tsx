@@ -15,10 +15,13 @@ export function TimeAxis({ ticks, x, top, bottom, width, left = LEFT_PX }: { tic
       {ticks.map((tick, i) => {
         const at = x(tick.at)
         const half = (tick.label.length * CHAR_PX) / 2
-        const anchor = at + half > width - 1 ? 'end' : 'middle'
         const before = ticks[i - 1]
+        const next = ticks[i + 1]
+        // Below the axis on the left it would lie over that axis's lowest label.
+        const pushed = at - half < left - 6 && (!next || x(next.at) - half > at + 2 * half)
+        const anchor = at + half > width - 1 ? 'end' : pushed ? 'start' : 'middle'
         // A label that the edge pushes back may touch the one before it.
-        const free = anchor === 'middle' || !before || width - 1 - 2 * half > x(before.at) + half
+        const free = anchor !== 'end' || !before || width - 1 - 2 * half > x(before.at) + half
         return (
           <g key={tick.at}>
             <line className="grid" x1={at} x2={at} y1={top} y2={bottom} />

@@ -94,6 +94,8 @@ export interface JobsSearch {
   owner?: string
   /** Present: the jobs that code proposes. */
   proposed?: '1'
+  /** Present: the jobs that were deleted. */
+  deleted?: '1'
   sort?: (typeof JOB_SORTS)[number]
   group?: (typeof JOB_GROUPS)[number]
   cursor?: string
@@ -109,6 +111,7 @@ export function jobsSearch(raw: Record<string, unknown>): JobsSearch {
     label: text(raw.label),
     owner: text(raw.owner),
     proposed: raw.proposed === '1' || raw.proposed === 1 ? '1' : undefined,
+    deleted: raw.deleted === '1' || raw.deleted === 1 ? '1' : undefined,
     sort: oneOf(raw.sort, JOB_SORTS),
     group: oneOf(raw.group, JOB_GROUPS),
     cursor: text(raw.cursor),

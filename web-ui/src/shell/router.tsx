@@ -168,9 +168,10 @@ const executors = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/executors',
-  validateSearch: (raw: Record<string, unknown>): { q?: string; view?: 'table' } => ({
+  validateSearch: (raw: Record<string, unknown>): { q?: string; view?: 'table' | 'deleted'; cursor?: string } => ({
     ...(typeof raw.q === 'string' && raw.q ? { q: raw.q } : {}),
-    ...(raw.view === 'table' ? { view: 'table' as const } : {}),
+    ...(raw.view === 'table' || raw.view === 'deleted' ? { view: raw.view } : {}),
+    ...cursorSearch(raw),
   }),
   component: page(() => import('../areas/executors/ExecutorsPage'), 'ExecutorsPage'),
 })

@@ -1,9 +1,9 @@
 import type { ReactNode } from 'react'
 
-/** A name and its value, in a list of facts (dl.facts). */
-export function Fact({ label, children }: { label: string; children: ReactNode }) {
+/** A name and its value, in a list of facts (dl.facts). A wide one has a line of its own. */
+export function Fact({ label, wide, children }: { label: string; wide?: boolean; children: ReactNode }) {
   return (
-    <div>
+    <div className={wide ? 'wide' : undefined}>
       <dt>{label}</dt>
       <dd>{children}</dd>
     </div>

@@ -16,9 +16,8 @@ import { ResourceTable, type Column } from '../../ui/ResourceTable'
 import { ConditionText, ToldText } from './RuleText'
 import { Blank } from '../../ui/States'
 import { useDanger } from '../../ui/useDanger'
-import { inOrder } from './alertForm'
+import { anyKind, inOrder } from './alertForm'
 import { later } from '../../ui/later'
-import { anyKind } from './anyKind'
 
 const DefaultsDialog = later(() => import('./DefaultsDialog'))
 

@@ -12,7 +12,7 @@ import { RelativeTime } from '../../ui/TimeText'
 interface Props {
   list: UseQueryResult<Page<Delivery>>
   empty: ReactNode
-  /** Links to the incident, where it is not the page's own. */
+  /** Links to the incident and the job, where they are not the page's own. */
   incidents?: boolean
   filtered?: boolean
   onClearFilters?: () => void
@@ -30,10 +30,10 @@ export function DeliveryTable({ list, incidents, ...table }: Props) {
       render: (one) =>
         incidents && one.incidentId ? (
           <Link to="/alerts/incidents/$incidentId" params={{ incidentId: one.incidentId }}>
-            <strong>{kind(one.kind)}</strong>
+            <strong className="nowrap">{kind(one.kind)}</strong>
           </Link>
         ) : (
-          <strong>{kind(one.kind)}</strong>
+          <strong className="nowrap">{kind(one.kind)}</strong>
         ),
     },
     { key: 'state', title: t('field.state'), render: (one) => <DeliveryStateChip state={one.state} /> },
@@ -41,17 +41,17 @@ export function DeliveryTable({ list, incidents, ...table }: Props) {
     { key: 'target', title: t('deliveries.target'), render: (one) => <span className="any-wrap">{one.target}</span> },
     {
       key: 'about',
-      title: `${t('deliveries.job')} / ${t('deliveries.run')}`,
+      title: incidents ? `${t('deliveries.job')} / ${t('deliveries.run')}` : t('deliveries.run'),
       render: (one) => (
         <span className="row tight">
-          {one.jobId && (
+          {incidents && one.jobId && (
             <Link to="/jobs/$jobId" params={{ jobId: one.jobId }}>
               {t('deliveries.job')} <span className="mono">{one.jobId}</span>
             </Link>
           )}
           {one.runId && (
             <Link to="/runs/$runId" params={{ runId: one.runId }}>
-              {t('deliveries.run')} <span className="mono">{one.runId}</span>
+              {incidents && t('deliveries.run')} <span className="mono">{one.runId}</span>
             </Link>
           )}
         </span>

@@ -92,7 +92,11 @@ function Facts({ incident: one }: { incident: Incident }) {
             </Link>
           </Fact>
         )}
-        {one.detail && <Fact label={t('alerts.detail')}>{one.detail}</Fact>}
+        {one.detail && (
+          <Fact wide label={t('alerts.detail')}>
+            {one.detail}
+          </Fact>
+        )}
       </dl>
       {one.jobCount > 1 && (
         <details className="above-3">
@@ -123,7 +127,7 @@ function Events({ id }: { id: Id }) {
   const events = useQuery(alertQueries.incidentEvents(id, cursor))
   const kind = useKindText()
   const columns: Column<IncidentEvent>[] = [
-    { key: 'kind', title: t('alerts.what'), kind: 'title', render: (one) => kind(one.kind) },
+    { key: 'kind', title: t('alerts.what'), kind: 'title', render: (one) => <span className="nowrap">{kind(one.kind)}</span> },
     { key: 'at', title: t('field.created'), render: (one) => <RelativeTime at={one.createdAt} /> },
     {
       key: 'run',

@@ -57,7 +57,7 @@ export function IncidentsTab() {
       kind: 'title',
       render: (one) => (
         <Link to="/alerts/incidents/$incidentId" params={{ incidentId: one.id }}>
-          <strong>{kind(one.kind)}</strong>
+          <strong className="nowrap">{kind(one.kind)}</strong>
           <div className="muted small">{t(`alerts.rules.severities.${one.severity}`)}</div>
         </Link>
       ),

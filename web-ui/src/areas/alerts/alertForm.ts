@@ -1,4 +1,5 @@
 // Between rules and channels and their forms: what the API writes, what the fields hold.
+import type { TFunction } from 'i18next'
 import type { AlertChannel, AlertChannelWrite, AlertRule, AlertRuleMatch, AlertRuleSpec, ChannelKind } from '../../api/types'
 import { linesOf } from '../integrations/connectionForm'
 
@@ -8,6 +9,9 @@ export const SEVERITIES = ['info', 'warning', 'critical'] as const
 
 /** Conditions that look by themselves; their events have a kind of their own. */
 export const looks = (kind: ConditionKind | undefined): boolean => kind === 'late' || kind === 'long' || kind === 'absent'
+
+/** What a rule is about that names no kind; one that looks by itself is about one. */
+export const anyKind = (rule: Pick<AlertRuleSpec, 'condition'>, t: TFunction): string | undefined => (looks(rule.condition.kind) ? undefined : t('alerts.rules.anyKind'))
 
 export interface RuleFields {
   name: string

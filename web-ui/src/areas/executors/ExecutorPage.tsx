@@ -175,7 +175,7 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
       key: 'host',
       title: t('executors.host'),
       render: (one) => (
-        <span className="mono">
+        <span className="mono host">
           {one.host} <span className="muted">#{one.pid}</span>
           {one.address && <div className="muted small">{one.address}</div>}
         </span>
@@ -186,10 +186,10 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
       title: t('field.version'),
       render: (one) => (
         <span>
-          {one.version || '—'}{' '}
-          <span className="muted small nowrap">
+          {one.version || '—'}
+          <div className="muted small">
             {t('executors.sdk')} {one.sdkVersion}
-          </span>
+          </div>
         </span>
       ),
     },

@@ -1,14 +1,16 @@
 import './executors.css'
-import { AppstoreOutlined, PlusOutlined, TableOutlined } from '@ant-design/icons'
+import { AppstoreOutlined, DeleteOutlined, PlusOutlined, TableOutlined } from '@ant-design/icons'
 import { useQuery } from '../../api/useQuery'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Button } from 'antd'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../../api/queries'
 import type { Executor } from '../../api/types'
 import { FleetTabs } from './FleetTabs'
-import { useCan } from '../../ui/hooks'
+import { loadChunk } from '../../lib/chunk'
+import { isBound } from '../../shell/Permitted'
+import { useCan, useSession } from '../../ui/hooks'
 import { later } from '../../ui/later'
 import { Filters } from '../../ui/Filters'
 import { Switcher } from '../../ui/Switcher'
@@ -16,10 +18,11 @@ import { Page } from '../../ui/Page'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
 import { SearchBox } from '../../ui/SearchBox'
 import { OnlineCount } from '../../ui/StateChip'
-import { Blank } from '../../ui/States'
+import { Blank, PageSkeleton } from '../../ui/States'
 import { RelativeTime } from '../../ui/TimeText'
 
 const CreateExecutor = later(() => import('./CreateExecutor'))
+const DeletedExecutors = lazy(() => loadChunk(() => import('./DeletedExecutors')))
 
 const LIMIT = 200
 
@@ -29,8 +32,11 @@ export function ExecutorsPage() {
   const navigate = useNavigate()
   const canAdmin = useCan('admin')
   const [creating, setCreating] = useState(false)
-  const executors = useQuery(queries.executors({ q: search.q, limit: LIMIT }))
-  const go = (change: Partial<typeof search>) => void navigate({ to: '/executors', search: { ...search, ...change } })
+  // The server answers a person who is bound to executors nothing of deleted ones.
+  const bound = isBound(useSession())
+  const deleted = search.view === 'deleted' && !bound
+  const executors = useQuery({ ...queries.executors({ q: search.q, limit: LIMIT }), enabled: !deleted })
+  const go = (change: Partial<typeof search>) => void navigate({ to: '/executors', search: { ...search, cursor: undefined, ...change } })
   const rows = executors.data?.items
   const asTable = search.view === 'table' || !rows || rows.length === 0
   return (
@@ -45,18 +51,23 @@ export function ExecutorsPage() {
         )
       }
     >
-      <Filters label={t('executors.title')} search={<SearchBox value={search.q} onChange={(q) => go({ q })} label={t('executors.search')} />}>
+      <Filters label={t('executors.title')} search={!deleted && <SearchBox value={search.q} onChange={(q) => go({ q })} label={t('executors.search')} />}>
         <Switcher
           label={t('executors.view')}
           value={search.view ?? 'cards'}
-          onChange={(view) => go({ view: view === 'table' ? 'table' : undefined })}
+          onChange={(view) => go({ view: view === 'cards' ? undefined : view })}
           options={[
             { value: 'cards', label: t('executors.cards'), icon: <AppstoreOutlined /> },
             { value: 'table', label: t('executors.table'), icon: <TableOutlined /> },
+            ...(bound ? [] : [{ value: 'deleted' as const, label: t('deleted.title'), icon: <DeleteOutlined /> }]),
           ]}
         />
       </Filters>
-      {asTable ? (
+      {deleted ? (
+        <Suspense fallback={<PageSkeleton />}>
+          <DeletedExecutors cursor={search.cursor} onGo={(cursor) => go({ cursor })} />
+        </Suspense>
+      ) : asTable ? (
         <div className="card flush">
           <ExecutorTable
             rows={rows}

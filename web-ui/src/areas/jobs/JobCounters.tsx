@@ -1,4 +1,4 @@
-// Counts of all, failing, late, paused and never firing jobs. Each count is a filter.
+// Counts of all, failing, late, paused and never firing jobs, each of which is a filter, and the way to deleted ones.
 import './counters.css'
 import { useTranslation } from 'react-i18next'
 import { jobCounts, type JobCountsQuery } from '../../api/jobCounts'
@@ -18,9 +18,12 @@ interface Props {
   query: JobCountsQuery
   state: JobsSearch['state']
   onState: (state: JobsSearch['state']) => void
+  /** The list of deleted jobs is shown. */
+  deleted: boolean
+  onDeleted: () => void
 }
 
-export function JobCounters({ query, state, onState }: Props) {
+export function JobCounters({ query, state, onState, deleted, onDeleted }: Props) {
   const { t, i18n } = useTranslation()
   const { data } = useQuery(jobCounts(query))
   return (
@@ -28,11 +31,14 @@ export function JobCounters({ query, state, onState }: Props) {
       {COUNTERS.map((one) => {
         const count = data?.[one.count]
         return (
-          <button key={one.count} type="button" className={`counter counter-${one.count}`} aria-pressed={state === one.state} onClick={() => onState(one.state)}>
+          <button key={one.count} type="button" className={`counter counter-${one.count}`} aria-pressed={!deleted && state === one.state} onClick={() => onState(one.state)}>
             {t(one.text)} <strong className={count ? undefined : 'muted'}>{count === undefined ? '–' : `${count.toLocaleString(i18n.language)}${data?.more ? '+' : ''}`}</strong>
           </button>
         )
       })}
+      <button type="button" className="counter" aria-pressed={deleted} onClick={onDeleted}>
+        {t('deleted.title')}
+      </button>
     </div>
   )
 }

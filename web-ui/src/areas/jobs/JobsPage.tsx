@@ -23,6 +23,7 @@ import { JobGroups } from './JobGroups'
 import { sortable, weekColumns } from './weekColumns'
 
 const Proposals = lazy(() => loadChunk(() => import('./change/Proposals')))
+const DeletedJobs = lazy(() => loadChunk(() => import('./change/DeletedJobs')))
 
 /** How many runs the strip of a job shows. */
 const RUNS_SHOWN = 20
@@ -33,8 +34,8 @@ export function JobsPage() {
   const navigate = useNavigate()
   const [search, setSearch] = useDraftSearch(committed, (next: JobsSearch) => void navigate({ to: '/jobs', search: next }))
   const canEdit = useCan('editor')
-  const { proposed, group, ...query } = committed
-  const jobs = useQuery({ ...queries.jobs({ ...query, recent: RUNS_SHOWN }), enabled: !proposed && !group })
+  const { proposed, deleted, group, ...query } = committed
+  const jobs = useQuery({ ...queries.jobs({ ...query, recent: RUNS_SHOWN }), enabled: !proposed && !deleted && !group })
   const waiting = useQuery(proposalQueries.proposals()).data?.items.length ?? 0
 
   // A changed filter starts at the first page.
@@ -57,12 +58,12 @@ export function JobsPage() {
         </>
       }
     >
-      <JobFilters search={search} onChange={go} onClear={clear} />
-      {!proposed && <JobCounters query={counted} state={state} onState={(next) => go({ state: next })} />}
-      {proposed ? (
-        <Suspense fallback={<PageSkeleton />}>
-          <Proposals />
-        </Suspense>
+      {!deleted && <JobFilters search={search} onChange={go} onClear={clear} />}
+      {!proposed && (
+        <JobCounters query={counted} state={state} onState={(next) => go({ state: next, deleted: undefined })} deleted={Boolean(deleted)} onDeleted={() => setSearch({ deleted: '1' })} />
+      )}
+      {proposed || deleted ? (
+        <Suspense fallback={<PageSkeleton />}>{proposed ? <Proposals /> : <DeletedJobs cursor={committed.cursor} onGo={(cursor) => go({ cursor })} />}</Suspense>
       ) : group ? (
         <div className="card flush">
           <JobGroups by={group} query={{ ...query, cursor: undefined, recent: RUNS_SHOWN }} columns={columns} onClearFilters={clear} />

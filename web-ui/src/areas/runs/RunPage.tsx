@@ -186,7 +186,7 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
             </span>
           </Fact>
         )}
-        {run.message && !run.stage && <Fact label={t('runs.detail.why')}>{run.message}</Fact>}
+        {run.message && run.message !== run.error && !run.stage && <Fact label={t('runs.detail.why')}>{run.message}</Fact>}
         {run.note && <Fact label={t('field.note')}>{run.note}</Fact>}
         {run.notBefore && run.notBefore > run.fireAt && (run.state === 'due' || run.state === 'retry_wait') && (
           <Fact label={t('runs.detail.notBefore')}>

@@ -9,7 +9,7 @@ export const lastGoodQuery = (run: RunDetail) =>
   queryOptions({
     queryKey: ['run', run.id, 'last-good'],
     queryFn: async ({ signal }): Promise<RunDetail | null> => {
-      const { items } = await api.runs({ jobId: run.jobId, state: 'succeeded', to: run.claimedAt ?? run.fireAt, limit: 1 }, signal)
+      const { items } = await api.runs({ jobId: run.jobId, state: 'succeeded', to: run.claimedAt ?? run.fireAt, limit: 2 }, signal) // this run may be among them
       const id = items.find((one) => one.id !== run.id)?.id
       return id ? queryClient.fetchQuery(queries.run(id)) : null
     },

@@ -117,7 +117,7 @@ export const jobs = {
     resumed: '{{name}} is enabled.',
     deleted: '{{name}} was deleted.',
     deleteTitle: 'Delete {{name}}?',
-    deleteHelp: 'It will not fire again. Its runs stay readable until their retention ends. For 30 days, carillon job restore brings it back.',
+    deleteHelp: 'It will not fire again. Its runs stay readable until their retention ends. For 30 days it can be restored from the list of deleted jobs.',
     deleteDeclaredHelp: 'The code of the application declares it and will not create it again, unless the code owns it. Create a job of this name to have it back.',
     pauseTitle: 'Pause {{name}}?',
     pauseHelp: 'No further run starts until it is resumed; running ones go on. To stop many jobs for a while, use maintenance.',

@@ -119,7 +119,7 @@ export const jobs: typeof en = {
     resumed: '{{name}} 已启用。',
     deleted: '{{name}} 已删除。',
     deleteTitle: '删除 {{name}}？',
-    deleteHelp: '不会再触发；已有执行记录在保留期内仍可查看。30 天内可用 carillon job restore 恢复。',
+    deleteHelp: '不会再触发；已有执行记录在保留期内仍可查看。30 天内可在已删除任务的列表中恢复。',
     deleteDeclaredHelp: '该任务由应用代码声明；除非归代码所有，否则应用不会再次创建它。如需恢复，请新建同名任务。',
     pauseTitle: '暂停 {{name}}？',
     pauseHelp: '恢复之前不再开始新的执行；正在运行的不受影响。如需暂时停止多个任务，请使用维护功能。',
