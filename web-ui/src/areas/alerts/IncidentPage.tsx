@@ -6,6 +6,7 @@ import { alertQueries } from './alerts'
 import type { Id, Incident, IncidentEvent } from '../../api/types'
 import { ExecutorName, IncidentAbout, useKindText } from './AlertWords'
 import { DeliveryTable } from './DeliveryTable'
+import { said } from '../../lib/said'
 import { Fact } from '../../ui/Fact'
 import { IncidentActions } from './IncidentActions'
 import { Page } from '../../ui/Page'
@@ -98,7 +99,7 @@ function Facts({ incident: one }: { incident: Incident }) {
             </Link>
           </Fact>
         )}
-        {one.detail && <Fact label={t('alerts.detail')}>{one.detail}</Fact>}
+        {one.detail && <Fact label={t('alerts.detail')}>{said(one.detail, t)}</Fact>}
       </dl>
       {one.jobCount > 1 && (
         <details className="above-3">
@@ -147,7 +148,7 @@ function Events({ id }: { id: Id }) {
       key: 'detail',
       title: t('alerts.detail'),
       render: (one) => {
-        const text = [one.reason, one.missed > 0 && t('alerts.missedRuns', { count: one.missed }), one.detail].filter(Boolean).join(' · ')
+        const text = [one.reason, one.missed > 0 && t('alerts.missedRuns', { count: one.missed }), said(one.detail, t)].filter(Boolean).join(' · ')
         return text ? <span className="any-wrap">{text}</span> : <span className="muted">—</span>
       },
     },
