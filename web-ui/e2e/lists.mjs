@@ -1,6 +1,7 @@
 // Lists: filters in the address, nothing found, nothing there.
 import assert from 'node:assert/strict'
-import { axe, env, newPage, shot } from './browser.mjs'
+import { axe, env, jumps, newPage, shot } from './browser.mjs'
+import { PAGES } from './everypage.mjs'
 import { browser, choose, go, jobName, page, session, signIn, test } from './world.mjs'
 
 test('filters live in the address: reload, Back and a second browser agree', async () => {
@@ -49,4 +50,10 @@ test('a job of nobody is a clear error with its request id', async () => {
   await page.getByText('Request id').waitFor()
   await shot(page, 'error')
   assert.deepEqual(await axe(page), [])
+})
+
+test('no page jumps while it loads slowly, on a screen and on a phone', async () => {
+  const { bad, most } = await jumps(session.context, PAGES.map((path) => env.url + path))
+  assert.deepEqual(bad, [])
+  console.log(`# at most ${most.toFixed(3)}`)
 })
