@@ -10,7 +10,7 @@ export const own = () => [
   ...[made.run, made.calendar, made.script, made.connection, made.executor, made.incident, made.rule, made.channel].flatMap((address) => of(address, '')),
 ]
 /** Pages of these objects with a form or a list of changes. */
-export const edits = () => [...of(made.job, '/changes'), ...[made.calendar, made.script, made.connection].flatMap((address) => of(address, '/edit'))]
+export const edits = () => [...of(made.job, '/changes', '/edit'), ...[made.calendar, made.script, made.connection].flatMap((address) => of(address, '/edit'))]
 const of = (address, ...parts) => (address ? parts.map((part) => address + part) : [])
 
 /** "/jobs/73…/changes" → "-jobs-id-changes": the same name in every run. */
