@@ -388,6 +388,7 @@ export const jobs = {
   preview: {
     title: 'Next fires',
     neverFires: 'This schedule never fires.',
+    mayBeSaved: 'It can be saved all the same. The list of jobs then has the job under “Never fires”.',
     jobZone: 'job zone',
     mine: 'my zone',
     dst_gap: 'moved: the clock jumps forward',

@@ -390,6 +390,7 @@ export const jobs: typeof en = {
   preview: {
     title: '接下来的触发',
     neverFires: '这个调度永远不会触发。',
+    mayBeSaved: '仍可保存。任务列表会将其归入“永不触发”。',
     jobZone: '任务时区',
     mine: '我的时区',
     dst_gap: '已顺延：时钟向前拨',
