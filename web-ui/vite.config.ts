@@ -1,6 +1,7 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import { budget } from './scripts/budget.mjs'
+import { labels } from './scripts/labels.mjs'
 import { unused } from './scripts/unused.mjs'
 
 // The development server hands API calls to a running server. Default: the
@@ -34,7 +35,7 @@ const groups = [
   group('menu', library('menu|dropdown'), source('ui/OpenMenu')),
   group('field', library('input|textarea|checkbox')),
   group('number', library('input-number|mini-decimal')),
-  group('select', library('select|virtual-list|auto-complete'), source('ui/ExecutorSelect')),
+  group('select', library('select|virtual-list|auto-complete'), source('ui/(?:ExecutorSelect|clearable)')),
   group('picker', library('date-picker|picker|time-picker'), source('ui/WallPicker|areas/runs/RangePicker|areas/calendars/LinePicker')),
   group('editor', source('ui/input/(?!JsonView|JsonEditorInner)|areas/runs/(?:Misfits|useUnfit)\\.')),
   group('fields', source('ui/EndFields|areas/alerts/(?:AlertMatchFields|ChannelsSelect|QuietHoursFields)\\.|areas/access/(?:RoleSelect|ExecutorBound|userNames)|areas/executors/(?:names|expiry)')),
@@ -46,7 +47,7 @@ const groups = [
 ].map((one, i, all) => ({ ...one, priority: all.length - i }))
 
 export default defineConfig({
-  plugins: [react(), unused(), budget()],
+  plugins: [react(), unused(), labels(), budget()],
   // Absolute in index.html, because a relative base breaks deep links of two levels.
   // The server writes its path there (handler.go). Scripts and styles name each other
   // relative to themselves, so they have no path that could be wrong.

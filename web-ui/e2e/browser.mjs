@@ -74,3 +74,43 @@ export function overflow(page) {
 export async function settled(page) {
   await page.waitForFunction(() => document.querySelector('h1, h2') && !document.querySelector('[aria-busy=true], .skeleton') && document.getAnimations().every((a) => a.playState !== 'running' || a.effect?.getTiming().iterations === Infinity))
 }
+
+/** Largest sum of layout shifts of a page while it loads: the bound of "good" in Core Web Vitals. */
+const SHIFT = 0.1
+const SLOW_MS = 300
+const WIDTHS = [{ width: 1440, height: 900 }, { width: 375, height: 800 }]
+
+/** Addresses that jump more than SHIFT while each answer of the API takes SLOW_MS, with what moved; and the most that any of them jumped. */
+export async function jumps(context, addresses) {
+  const page = await context.newPage()
+  await page.addInitScript(() => {
+    window.shift = 0
+    window.moved = []
+    new PerformanceObserver((list) => {
+      for (const one of list.getEntries()) {
+        if (one.hadRecentInput) continue
+        window.shift += one.value
+        for (const { node } of one.sources) window.moved.push(`${one.value.toFixed(3)} ${(node?.nodeType === 1 ? node : node?.parentElement)?.outerHTML.slice(0, 120)}`)
+      }
+    }).observe({ type: 'layout-shift', buffered: true })
+  })
+  await page.route('**/api/v1/**', async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, SLOW_MS))
+    await route.continue().catch(() => {}) // the page has gone on
+  })
+  const bad = []
+  let most = 0
+  for (const size of WIDTHS) {
+    await page.setViewportSize(size)
+    for (const address of addresses) {
+      await page.goto(address)
+      await settled(page)
+      const { shift, moved } = await page.evaluate(() => ({ shift: window.shift, moved: window.moved }))
+      most = Math.max(most, shift)
+      if (shift > SHIFT) bad.push([`${address} at ${size.width} px: ${shift.toFixed(3)}`, ...moved].join('\n    '))
+    }
+  }
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  await page.close()
+  return { bad, most }
+}

@@ -9,8 +9,8 @@ export const own = () => [
   ...of(made.job, '', '?why=2020-01-01T00:00:00.000Z'),
   ...[made.run, made.calendar, made.script, made.connection, made.executor, made.incident, made.rule, made.channel].flatMap((address) => of(address, '')),
 ]
-/** Pages of these objects that only the axe test opens. */
-const edits = () => [...of(made.job, '/changes'), ...[made.calendar, made.script, made.connection].flatMap((address) => of(address, '/edit'))]
+/** Pages of these objects with a form or a list of changes. */
+export const edits = () => [...of(made.job, '/changes', '/edit'), ...[made.calendar, made.script, made.connection].flatMap((address) => of(address, '/edit'))]
 const of = (address, ...parts) => (address ? parts.map((part) => address + part) : [])
 
 /** "/jobs/73…/changes" → "-jobs-id-changes": the same name in every run. */

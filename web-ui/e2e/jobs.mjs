@@ -1,5 +1,6 @@
 // Jobs: their form, their list, pause, conflicts, why nothing ran.
 import assert from 'node:assert/strict'
+import { client } from './api.mjs'
 import { axe, env, settled, shot } from './browser.mjs'
 import { choose, expectGone, go, heading, jobName, made, page, placeOf, says, session, test } from './world.mjs'
 
@@ -19,7 +20,37 @@ test('the cron preview shows the fault at its place, and the next ten fires', as
   assert.equal(await page.locator('.fires li').count(), 10)
 })
 
+test('the preview comes while one types: never fires, a day of a clock change, and the fires of the server', async () => {
+  const call = await client(env.url, env.password, env.user)
+  const { items: [executor] } = await call('GET', `/executors?q=${env.executor}`)
+  const job = await call('POST', '/jobs?allowUnfitInput=true', { name: `${jobName}-cron`, executor: { id: executor.id }, handler: env.handler, schedule: { kind: 'cron', expr: '0 30 2 * * *', zone: 'Europe/Berlin' } })
+  await go(`/jobs/${job.id}/edit`)
+  const expr = page.getByLabel('Cron expression')
+  const fires = page.locator('.fires li')
+  await fires.nth(9).waitFor()
+  const shown = await fires.locator('time.mono').evaluateAll((all) => all.map((one) => one.dateTime))
+  const { fires: real } = await call('GET', `/jobs/${job.id}/next-fires?n=10`)
+  assert.deepEqual(shown.slice(0, 10), real.map((one) => one.at))
+
+  await expr.fill('0 0 0 31 2 *')
+  await page.getByText('This schedule never fires.').waitFor()
+  await page.getByText('It can be saved all the same.').waitFor()
+  await shot(page, 'cron-never')
+  const began = Date.now()
+  await expr.fill('0 30 2 28 3 *')
+  const day = fires.filter({ hasText: '2027-03-28' })
+  await day.waitFor()
+  console.log(`# sentence and fires ${Date.now() - began} ms after the last key`)
+  await says(day, /2027-03-28 03:00:00[^]*clock/i)
+  await shot(page, 'cron-clock-change')
+  session.expect(/404.*\/jobs\//)
+  await go('/jobs')
+  await call('DELETE', `/jobs/${job.id}`)
+})
+
 test('a job without a schedule starts with runs side by side', async () => {
+  await go('/jobs/new')
+  await page.getByLabel('Cron expression').fill('0 30 4 * * *')
   const blocking = page.locator('.ant-form-item', { has: page.getByLabel('When the last run still goes on') })
   await blocking.getByText('Wait for it').waitFor()
   await page.getByText('On demand', { exact: true }).click()

@@ -1,6 +1,7 @@
 // Lists: filters in the address, nothing found, nothing there.
 import assert from 'node:assert/strict'
-import { axe, env, newPage, shot } from './browser.mjs'
+import { axe, env, jumps, newPage, shot } from './browser.mjs'
+import { PAGES } from './everypage.mjs'
 import { browser, choose, go, jobName, page, session, signIn, test } from './world.mjs'
 
 test('filters live in the address: reload, Back and a second browser agree', async () => {
@@ -57,4 +58,10 @@ test('the search takes letters and an Enter that come before its field', async (
   await page.keyboard.type(jobName)
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { level: 1, name: jobName }).waitFor()
+})
+
+test('no page jumps while it loads slowly, on a screen and on a phone', async () => {
+  const { bad, most } = await jumps(session.context, PAGES.map((path) => env.url + path))
+  assert.deepEqual(bad, [])
+  console.log(`# at most ${most.toFixed(3)}`)
 })

@@ -1,7 +1,7 @@
 // Tenants: made, renamed, shut, deleted with a grace, and brought back.
 import assert from 'node:assert/strict'
 import { axe, settled, shot } from './browser.mjs'
-import { choose, go, jobName, page, says, test } from './world.mjs'
+import { choose, go, jobName, made, page, says, session, test } from './world.mjs'
 
 const former = `${jobName}-t`
 const name = `${jobName}-tenant`
@@ -57,6 +57,20 @@ test('its deletion asks for its name, says what goes and until when, and is take
   await button('Enable').waitFor()
 })
 
+/** A run of another tenant is as unknown as one that never was. */
+async function leaksNothing() {
+  session.expect(/404.*\/runs\//)
+  const told = []
+  for (const address of [made.run, '/runs/999']) {
+    const answer = page.waitForResponse((one) => one.url().includes(`/api/v1${address}`))
+    await go(address)
+    assert.equal((await answer).status(), 404)
+    await page.getByText('There is nothing here').waitFor()
+    told.push((await page.locator('main').innerText()).replace(/Request id.*/, ''))
+  }
+  assert.equal(told[0], told[1])
+}
+
 test('a platform administrator goes to work in a new tenant, and back', async () => {
   await button('Enable').click()
   await button('Disable').waitFor()
@@ -64,6 +78,7 @@ test('a platform administrator goes to work in a new tenant, and back', async ()
   await says(row(), /current/)
   assert.equal(await button('Disable').count(), 0, 'nobody shuts the tenant that they work in')
   await says(page.getByRole('banner'), new RegExp(name))
+  await leaksNothing()
   await go('/settings/people/users') // where its first administrator is added
   await page.getByText('Nobody belongs to this tenant yet').waitFor()
   await page.getByRole('button', { name: 'New user' }).click()

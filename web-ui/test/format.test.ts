@@ -13,7 +13,7 @@ describe('errorLine', () => {
     [undefined, ''],
     ['\n  \n', ''],
     ['\n no route to db\r\nat main.go:7', 'no route to db'],
-  ])('of %j is %j', (text, line) => expect(errorLine(text)).toBe(line))
+  ])('of %j is %j', (text, line) => expect(errorLine(text, t)).toBe(line))
 })
 
 describe('parseDuration', () => {

@@ -156,5 +156,5 @@ export function FailureShare({ total }: { total: Statistics['total'] }) {
   const failed = failuresOf(total)
   const all = failed + total.succeeded
   if (all === 0) return null
-  return <span className={failed > 0 ? 'st-failed' : 'muted'}>{t('charts.failedOf', { failed: failed.toLocaleString(), all: all.toLocaleString() })}</span>
+  return <span className={failed > 0 ? 'st-failed' : 'muted'}>{t('charts.failedOf', { failed, count: all })}</span>
 }

@@ -1,6 +1,7 @@
 import i18next, { type TFunction } from 'i18next'
 import type { Exclusion, LastRun, Run, RunDetail, Timer } from '../api/types'
 import { serverNow } from './connection'
+import { said } from './said'
 import { formatWall } from '../areas/calendars/calendar'
 import { formatWithZone } from './time'
 
@@ -11,25 +12,26 @@ export function reasonText(run: Pick<Run, 'reason'>, t: TFunction): string {
   return run.reason && i18next.exists(key) ? t(key as 'runs.reason.misfire') : run.reason
 }
 
-/** The first line of an error's text that says anything. */
-export function errorLine(text: string | undefined): string {
-  return text?.split('\n').map((line) => line.trim()).find(Boolean) ?? ''
+/** The first line of an error's text that says anything, in the person's language if the server wrote it. */
+export function errorLine(text: string | undefined, t: TFunction): string {
+  return said(text?.split('\n').map((line) => line.trim()).find(Boolean) ?? '', t)
 }
 
 /** Why a run ended badly or did not start, in one line; "" for other runs. */
 export function whyLine(run: Pick<Run, 'error' | 'reason' | 'message'>, t: TFunction): string {
-  return errorLine(run.error) || reasonText(run, t) || run.message
+  return errorLine(run.error, t) || reasonText(run, t) || said(run.message, t)
 }
 
 /** whyLine of one of a job's newest runs, whose message is the error of a run that failed. */
 export function lastRunMessage(run: LastRun, t: TFunction): string {
   if (!run.message) return ''
-  return run.state === 'failed' ? run.message : reasonText({ reason: run.reason ?? '' }, t) || run.message
+  const message = said(run.message, t)
+  return run.state === 'failed' ? message : reasonText({ reason: run.reason ?? '' }, t) || message
 }
 
 /** Why a timer's run is as it is: who has cancelled it, what went wrong; "" when there is nothing to say. */
 export function timerWhy(timer: Pick<Timer, 'reason' | 'message' | 'error'>, t: TFunction): string {
-  return [reasonText(timer, t), timer.error || timer.message].filter(Boolean).join(': ')
+  return [reasonText(timer, t), said(timer.error || timer.message, t)].filter(Boolean).join(': ')
 }
 
 /** Why there is no log line: an empty box would leave the reader guessing. */

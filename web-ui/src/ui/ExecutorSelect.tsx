@@ -1,3 +1,4 @@
+import { useClearable } from './clearable'
 import { useQuery } from '../api/useQuery'
 import { Select } from 'antd'
 import { useState } from 'react'
@@ -21,6 +22,7 @@ const SEARCH_DELAY_MS = 250
 
 /** Chooses an executor; searches at the server, so it works with thousands. */
 export function ExecutorSelect({ value, onChange, id, label, placeholder, allowClear, valueName, asked }: Props) {
+  const clearable = useClearable()
   const [typed, setTyped] = useState('')
   const q = useDebounced(typed, SEARCH_DELAY_MS)
   const found = useQuery({ ...queries.executors({ q, limit: 100 }), refetchInterval: false })
@@ -38,7 +40,7 @@ export function ExecutorSelect({ value, onChange, id, label, placeholder, allowC
       // A list outside of a dialog of the browser could not be reached.
       getPopupContainer={(field: HTMLElement) => field.closest('dialog') ?? document.body}
       className="full"
-      allowClear={allowClear}
+      allowClear={allowClear && clearable}
       showSearch={{ filterOption: false, onSearch: setTyped }}
       placeholder={placeholder}
       value={value}

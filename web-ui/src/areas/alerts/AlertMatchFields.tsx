@@ -7,6 +7,7 @@ import { queries } from '../../api/queries'
 import type { AlertKind, AlertRuleMatch, Id } from '../../api/types'
 import { isSelector } from '../../lib/selector'
 import { ALERT_KINDS, ExecutorName, JobName, useKindText } from './AlertWords'
+import { useClearable } from '../../ui/clearable'
 import { useDebounced } from '../../ui/hooks'
 
 const SEARCH_DELAY_MS = 250
@@ -22,12 +23,13 @@ interface Props {
 }
 
 function Many({ found, loading, onSearch, name, by, ...props }: Props & { found: { id: Id; name: string }[]; loading: boolean; onSearch: (text: string) => void; name: (id: Id) => ReactNode }) {
+  const clearable = useClearable()
   return (
     <Select
       {...props}
       mode="multiple"
       maxCount={MOST}
-      allowClear
+      allowClear={clearable}
       showSearch={{ filterOption: false, onSearch }}
       loading={loading}
       options={found.map((one) => ({ value: one[by], label: one.name }))}
@@ -52,12 +54,13 @@ function ExecutorsSelect(props: Props) {
 /** by: name for rules, and id for silences. kinds: false for rules that look by themselves, which are of one kind. of: those that can be chosen. */
 export function AlertMatchFields({ by, kinds = true, of = ALERT_KINDS, kindsHelp }: { by: 'id' | 'name'; kinds?: boolean; of?: AlertKind[]; kindsHelp?: string }) {
   const { t } = useTranslation()
+  const clearable = useClearable()
   const kind = useKindText()
   return (
     <>
       {kinds && (
         <Form.Item name={['match', 'kinds']} label={t('alerts.silence.kinds')} extra={kindsHelp}>
-          <Select mode="multiple" allowClear placeholder={t('alerts.silence.allKinds')} options={of.map((value) => ({ value, label: kind(value) }))} />
+          <Select mode="multiple" allowClear={clearable} placeholder={t('alerts.silence.allKinds')} options={of.map((value) => ({ value, label: kind(value) }))} />
         </Form.Item>
       )}
       <Form.Item name={['match', by === 'id' ? 'executorIds' : 'executors']} label={t('alerts.silence.executors')}>

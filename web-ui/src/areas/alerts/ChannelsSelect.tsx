@@ -2,6 +2,7 @@ import { useQuery } from '../../api/useQuery'
 import { Select } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { alertQueries } from './alerts'
+import { useClearable } from '../../ui/clearable'
 
 interface Props {
   id?: string
@@ -16,13 +17,14 @@ const MOST = 10
 
 export function ChannelsSelect({ by = 'id', ...props }: Props) {
   const { t } = useTranslation()
+  const clearable = useClearable()
   const channels = useQuery(alertQueries.channels())
   return (
     <Select
       {...props}
       mode="multiple"
       maxCount={MOST}
-      allowClear
+      allowClear={clearable}
       showSearch={{ optionFilterProp: 'label' }}
       loading={channels.isPending}
       notFoundContent={channels.data && t('alerts.channels.emptyTitle')}

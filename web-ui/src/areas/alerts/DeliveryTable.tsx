@@ -5,6 +5,7 @@ import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Delivery, Page } from '../../api/types'
 import { useKindText } from './AlertWords'
+import { said } from '../../lib/said'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
 import { DeliveryStateChip } from '../../ui/StateChip'
 import { RelativeTime } from '../../ui/TimeText'
@@ -65,7 +66,7 @@ export function DeliveryTable({ list, incidents, ...table }: Props) {
       render: (one) => (
         <span>
           <span className="num">{one.attempts}</span>
-          {one.lastError && <div className="st-failed small w-260-most any-wrap">{one.lastError}</div>}
+          {one.lastError && <div className="st-failed small w-260-most any-wrap">{said(one.lastError, t)}</div>}
         </span>
       ),
     },

@@ -6,6 +6,7 @@ import { alertQueries } from './alerts'
 import type { Id, Incident, IncidentEvent } from '../../api/types'
 import { ExecutorName, IncidentAbout, Messages, useKindText } from './AlertWords'
 import { DeliveryTable } from './DeliveryTable'
+import { said } from '../../lib/said'
 import { Fact } from '../../ui/Fact'
 import { IncidentActions } from './IncidentActions'
 import { Page } from '../../ui/Page'
@@ -94,7 +95,7 @@ function Facts({ incident: one }: { incident: Incident }) {
         )}
         {one.detail && (
           <Fact wide label={t('alerts.detail')}>
-            {one.detail}
+            {said(one.detail, t)}
           </Fact>
         )}
       </dl>
@@ -145,7 +146,7 @@ function Events({ id }: { id: Id }) {
       key: 'detail',
       title: t('alerts.detail'),
       render: (one) => {
-        const text = [one.reason, one.missed > 0 && t('alerts.missedRuns', { count: one.missed }), one.detail].filter(Boolean).join(' · ')
+        const text = [one.reason, one.missed > 0 && t('alerts.missedRuns', { count: one.missed }), said(one.detail, t)].filter(Boolean).join(' · ')
         return text ? <span className="any-wrap">{text}</span> : <span className="muted">—</span>
       },
     },

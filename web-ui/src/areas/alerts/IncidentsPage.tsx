@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { alertQueries } from './alerts'
 import type { Incident } from '../../api/types'
 import { IncidentAbout, Messages, useKindText } from './AlertWords'
+import { said } from '../../lib/said'
 import { Choice } from '../../ui/Choice'
 import { ExecutorFilter, useExecutorName } from '../../ui/ExecutorFilter'
 import { Filters } from '../../ui/Filters'
@@ -69,8 +70,8 @@ export function IncidentsTab() {
         <>
           <IncidentAbout incident={one} />
           {one.detail && (
-            <div className="muted small clip-2" title={one.detail}>
-              {one.detail}
+            <div className="muted small clip-2" title={said(one.detail, t)}>
+              {said(one.detail, t)}
             </div>
           )}
         </>

@@ -2,6 +2,7 @@ import { Checkbox, Form, Input, Select } from 'antd'
 import { useTranslation } from 'react-i18next'
 import type { AlertQuietHours } from '../../api/types'
 import { allZones, localZone } from '../../lib/time'
+import { useClearable } from '../../ui/clearable'
 
 const DAYS = { monday: 'MON', tuesday: 'TUE', wednesday: 'WED', thursday: 'THU', friday: 'FRI', saturday: 'SAT', sunday: 'SUN' } as const
 const WEEK = Object.keys(DAYS) as (keyof typeof DAYS)[]
@@ -14,6 +15,7 @@ export interface QuietFields {
 /** A daily time in which only critical incidents are told. */
 export function QuietHoursFields({ help }: { help: string }) {
   const { t } = useTranslation()
+  const clearable = useClearable()
   const quiet: boolean = Form.useWatch('quiet') ?? false
   const clock = { required: true, message: t('field.required') }
   return (
@@ -33,7 +35,7 @@ export function QuietHoursFields({ help }: { help: string }) {
             <Select showSearch options={allZones().map((value) => ({ value, label: value }))} />
           </Form.Item>
           <Form.Item name={['quietHours', 'days']} label={t('alerts.quiet.days')} extra={t('alerts.quiet.daysHelp')}>
-            <Select mode="multiple" allowClear placeholder={t('alerts.quiet.everyDay')} options={WEEK.map((value) => ({ value, label: t(`calendars.weekdays.${DAYS[value]}`) }))} />
+            <Select mode="multiple" allowClear={clearable} placeholder={t('alerts.quiet.everyDay')} options={WEEK.map((value) => ({ value, label: t(`calendars.weekdays.${DAYS[value]}`) }))} />
           </Form.Item>
         </div>
       )}

@@ -9,6 +9,7 @@ import { calendarApi, calendarQueries, refreshCalendars } from './calendars'
 import { queryClient, readOnce } from '../../api/queries'
 import type { Calendar } from '../../api/types'
 import { DayLines, WindowLines } from './CalendarLines'
+import { useClearable } from '../../ui/clearable'
 import { EditPage, FormFoot } from '../../ui/EditPage'
 import { LinkButton } from '../../ui/LinkButton'
 import { Overwrite } from '../../ui/Overwrite'
@@ -49,6 +50,7 @@ export function CalendarEditPage() {
 
 function CalendarForm({ stored }: { stored?: Calendar }) {
   const { t } = useTranslation()
+  const clearable = useClearable()
   const navigate = useNavigate()
   const zones = useMemo(() => allZones().map((zone) => ({ value: zone, label: zone })), [])
   const { form, props, busy, theirs, save } = useVersionedForm<Calendar, CalendarFields>({
@@ -92,7 +94,7 @@ function CalendarForm({ stored }: { stored?: Calendar }) {
             <Input maxLength={128} autoComplete="off" spellCheck={false} />
           </Form.Item>
           <Form.Item name="zone" label={t('calendars.zone')}>
-            <Select showSearch allowClear options={zones} placeholder={t('calendars.zoneAny')} />
+            <Select showSearch allowClear={clearable} options={zones} placeholder={t('calendars.zoneAny')} />
           </Form.Item>
           <Form.Item name="windowZone" hidden>
             <Input />

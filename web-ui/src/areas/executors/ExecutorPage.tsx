@@ -8,6 +8,7 @@ import { useTranslation } from 'react-i18next'
 import { limitQueries } from './limits'
 import { queries } from '../../api/queries'
 import type { ExecutorDetail, Handler, HandlerVersion, Instance, RefusedDeclaration, RemovedInstance } from '../../api/types'
+import { said } from '../../lib/said'
 import { Changes } from '../../ui/Changes'
 import { Check } from '../../ui/Check'
 import { Denials } from './Denials'
@@ -50,7 +51,7 @@ export function ExecutorPage() {
           <span className="any-wrap">{data.name}</span> <OnlineCount count={data.instancesOnline} />
         </span>
       }
-      sub={data.description}
+      sub={said(data.description, t)}
       actions={
         <>
           <LinkButton to="/jobs" search={{ executorId }}>
@@ -208,7 +209,7 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
       key: 'heartbeat',
       title: t('executors.heartbeat'),
       render: (one) => (
-        <span title={one.goneReason}>
+        <span title={said(one.goneReason, t)}>
           <RelativeTime at={one.lastHeartbeatAt} />
         </span>
       ),

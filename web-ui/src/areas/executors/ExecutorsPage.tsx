@@ -9,6 +9,7 @@ import { queries } from '../../api/queries'
 import type { Executor } from '../../api/types'
 import { FleetTabs } from './FleetTabs'
 import { loadChunk } from '../../lib/chunk'
+import { said } from '../../lib/said'
 import { isBound } from '../../shell/Permitted'
 import { useCan, useSession } from '../../ui/hooks'
 import { later } from '../../ui/later'
@@ -100,7 +101,7 @@ function ExecutorCard({ executor }: { executor: Executor }) {
         <strong className="any-wrap">{executor.name}</strong>
         {executor.kind === 'built_in' && <span className="muted">{t('executors.builtIn')}</span>}
       </span>
-      {executor.description && <span className="muted clip">{executor.description}</span>}
+      {executor.description && <span className="muted clip">{said(executor.description, t)}</span>}
       <span className="row between">
         <OnlineCount count={executor.instancesOnline} />
         <span className="muted">{t('executors.handlers', { count: executor.handlers })}</span>
@@ -134,7 +135,7 @@ function ExecutorTable({ rows, error, onRetry, filtered, onClear, onCreate }: Ta
         </>
       ),
     },
-    { key: 'description', title: t('field.description'), render: (one) => one.description || '—' },
+    { key: 'description', title: t('field.description'), render: (one) => said(one.description, t) || '—' },
     { key: 'online', title: t('executors.instancesTitle'), render: (one) => <OnlineCount count={one.instancesOnline} /> },
     { key: 'handlers', title: t('executors.handlersTitle'), align: 'right', render: (one) => <span className="num">{one.handlers}</span> },
     { key: 'created', title: t('field.created'), render: (one) => <RelativeTime at={one.createdAt} /> },

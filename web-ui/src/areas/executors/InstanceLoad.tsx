@@ -7,7 +7,7 @@ export function Load({ instance }: { instance: Instance }) {
   const { t } = useTranslation()
   const share = instance.slots > 0 ? Math.min(100, (instance.running / instance.slots) * 100) : 0
   return (
-    <span className="row tight no-wrap" title={t('executors.loadText', { running: instance.running, slots: instance.slots })}>
+    <span className="row tight no-wrap" title={t('executors.loadText', { running: instance.running, count: instance.slots })}>
       <Meter share={share} />
       <span className="num nowrap">
         {instance.running}/{instance.slots}

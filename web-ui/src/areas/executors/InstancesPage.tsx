@@ -6,6 +6,7 @@ import type { FleetInstance } from '../../api/types'
 import { useQuery } from '../../api/useQuery'
 import { FleetTabs } from './FleetTabs'
 import { Load } from './InstanceLoad'
+import { said } from '../../lib/said'
 import { Page } from '../../ui/Page'
 import { Pager, ResourceTable, type Column } from '../../ui/ResourceTable'
 import { InstanceStateChip } from '../../ui/StateChip'
@@ -47,7 +48,7 @@ export function InstancesPage() {
           {lost ? <span className="st-lost">{t('executors.lost')}</span> : <InstanceStateChip state={instance.state} />}
           {instance.goneAt && (
             <div className="muted small">
-              <RelativeTime at={instance.goneAt} /> {instance.goneReason}
+              <RelativeTime at={instance.goneAt} /> {said(instance.goneReason, t)}
             </div>
           )}
         </div>

@@ -9,6 +9,7 @@ import { refreshJobs } from '../../api/queries'
 import { statisticQueries } from '../../api/statistics'
 import type { FailureGroup, Job } from '../../api/types'
 import { useQuery } from '../../api/useQuery'
+import { said } from '../../lib/said'
 import { ActionButton } from '../../ui/ActionButton'
 import { useCan, useShowError } from '../../ui/hooks'
 import { message } from '../../ui/notices'
@@ -75,7 +76,7 @@ function ErrorText({ group }: { group: FailureGroup }) {
   const { t } = useTranslation()
   if (!group.fingerprint) return <span className="muted">{t('errorGroups.others')}</span>
   if (!group.name) return <span className="muted">{t('errorGroups.unnamed', { fingerprint: group.fingerprint })}</span>
-  return <span className="any-wrap">{group.name}</span>
+  return <span className="any-wrap">{said(group.name, t)}</span>
 }
 
 /** Asks how many runs there are, and retries exactly these. */

@@ -9,6 +9,7 @@ import { scriptQueries } from '../integrations/scripts'
 import { queries } from '../../api/queries'
 import type { Callback, Job } from '../../api/types'
 import { DeclaredNote } from './change/DeclaredNote'
+import { said } from '../../lib/said'
 import { Fact } from '../../ui/Fact'
 import { FireList } from './FireList'
 import { useCan } from '../../ui/hooks'
@@ -160,7 +161,7 @@ function JobWhat({ job }: { job: Job }) {
           {job.createdBy} · <RelativeTime at={job.createdAt} />
         </Fact>
         <Fact label={t('field.updated')}>
-          {job.updatedBy} · <RelativeTime at={job.updatedAt} />
+          {said(job.updatedBy, t)} · <RelativeTime at={job.updatedAt} />
         </Fact>
         <Fact label={t('runs.detail.revision')}>
           <span className="num">{job.revision}</span>

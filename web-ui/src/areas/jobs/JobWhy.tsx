@@ -12,6 +12,7 @@ import { explainQueries } from '../../api/explain'
 import { queries } from '../../api/queries'
 import type { Explanation, Job } from '../../api/types'
 import { ConsideredInstances, ExplainSteps, ExplainSummary } from '../runs/Explain'
+import { said } from '../../lib/said'
 import { useReturnFocus } from '../../ui/Dialog'
 import { LinkButton } from '../../ui/LinkButton'
 import { RunStateChip } from '../../ui/StateChip'
@@ -140,7 +141,7 @@ function Answer({ explanation }: { explanation: Explanation }) {
           </p>
         )}
         <ExplainSummary explanation={explanation} />
-        {run?.message && <p className="muted">{run.message}</p>}
+        {run?.message && <p className="muted">{said(run.message, t)}</p>}
       </div>
       {run && (
         <>

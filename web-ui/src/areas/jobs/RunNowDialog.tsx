@@ -13,6 +13,7 @@ import type { Job } from '../../api/types'
 import { wireDuration } from '../../lib/duration'
 import { randomKey } from '../../lib/misc'
 import { loadFlag, saveFlag } from '../../lib/prefs'
+import { useClearable } from '../../ui/clearable'
 import { Dialog } from '../../ui/Dialog'
 import { useShowError } from '../../ui/hooks'
 import { InputEditor, useHandler } from '../../ui/input/InputEditor'
@@ -23,6 +24,7 @@ import { useUnfit } from '../runs/useUnfit'
 
 export default function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const { t } = useTranslation()
+  const clearable = useClearable()
   const showError = useShowError()
   const meant = useUnfit()
   const navigate = useNavigate()
@@ -82,7 +84,7 @@ export default function RunNowDialog({ job, onClose }: { job: Job; onClose: () =
         <Form.Item label={t('jobs.run.instance')} htmlFor="run-instance">
           <Select
             id="run-instance"
-            allowClear
+            allowClear={clearable}
             placeholder={t('jobs.run.instanceAny')}
             value={instanceId}
             onChange={setInstanceId}

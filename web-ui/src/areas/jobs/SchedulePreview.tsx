@@ -59,6 +59,7 @@ export function SchedulePreview({ spec, fires }: { spec: ScheduleSpec | undefine
     <div className="stack gap-2" aria-live="polite">
       {query.data.text[lang] && <strong>{query.data.text[lang]}</strong>}
       <FireList fires={query.data.fires} neverFires={query.data.neverFires} zone={asked.zone} />
+      {query.data.neverFires && <p className="muted small">{t('jobs.preview.mayBeSaved')}</p>}
     </div>
   )
 }

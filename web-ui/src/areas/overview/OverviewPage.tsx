@@ -12,6 +12,7 @@ import { Band } from '../../charts/Band'
 import { stepsOf } from '../../charts/bandGeometry'
 import { FailureShare, HourBars } from '../../charts/HourBars'
 import { randomKey } from '../../lib/misc'
+import { saidIn } from '../../lib/said'
 import { ActionButton } from '../../ui/ActionButton'
 import { useCan, useLang, useShowError } from '../../ui/hooks'
 import { Page } from '../../ui/Page'
@@ -207,7 +208,8 @@ function Attention({ items }: { items: AttentionItem[] }) {
 }
 
 function AttentionLine({ item }: { item: AttentionItem }) {
-  const text = item.text[useLang()]
+  const { t } = useTranslation()
+  const text = saidIn(item.text[useLang()], t)
   const mark = (
     <span className="st-timeout">
       <StateIcon name="warning" />{' '}

@@ -6,6 +6,7 @@ import type { Explanation, InstanceVerdict } from '../../api/types'
 import { humanDuration } from '../../lib/duration'
 import { stepRows, type StepKind, type StepRow } from './explain'
 import { formatInstant, localZone } from '../../lib/time'
+import { saidIn } from '../../lib/said'
 import { onOurClock } from '../../lib/why'
 import { useLang } from '../../ui/hooks'
 import { VerdictChip } from '../../ui/StateChip'
@@ -34,7 +35,7 @@ export function ExplainSummary({ explanation }: { explanation: Explanation }) {
   const { party } = explanation
   return (
     <p className="explain-summary">
-      {onOurClock(explanation.summary[lang])}
+      {saidIn(onOurClock(explanation.summary[lang]), t)}
       {party && (
         <>
           {' '}
@@ -85,7 +86,7 @@ function Step({ row }: { row: StepRow }) {
         <span className={`step-sign${kind === 'delayed' ? ' st-timeout' : ''}`}>
           <StateIcon name={SIGNS[kind] ?? 'ring'} />
         </span>
-        <span className="step-text">{onOurClock(step.text[lang])}</span>
+        <span className="step-text">{saidIn(onOurClock(step.text[lang]), t)}</span>
       </td>
       <td role="cell" className="mono nowrap" data-label={t('explain.at')}>
         <time dateTime={step.at} title={`${instant} ${localZone}`}>

@@ -10,6 +10,7 @@ import { api } from '../../api/endpoints'
 import { explainQueries } from '../../api/explain'
 import { isFinal, queries, queryClient, refreshJobs } from '../../api/queries'
 import type { Explanation, RunDetail } from '../../api/types'
+import { said } from '../../lib/said'
 import { ActionButton } from '../../ui/ActionButton'
 import { ConsideredInstances, ExplainSteps, ExplainSummary } from './Explain'
 import { Fact } from '../../ui/Fact'
@@ -121,7 +122,7 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
   const reason = reasonText(run, t)
   return (
     <section className="card" aria-label={t('explain.title')}>
-      {explanation ? <ExplainSummary explanation={explanation} /> : <p className="explain-summary">{errorLine(run.error) || reason || <>&nbsp;</>}</p>}
+      {explanation ? <ExplainSummary explanation={explanation} /> : <p className="explain-summary">{errorLine(run.error, t) || reason || <>&nbsp;</>}</p>}
       <dl className="facts">
         <Fact label={t('runs.list.fireAt')}>
           <AbsoluteTime at={run.fireAt} ms />
@@ -186,7 +187,7 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
             </span>
           </Fact>
         )}
-        {run.message && run.message !== run.error && !run.stage && <Fact label={t('runs.detail.why')}>{run.message}</Fact>}
+        {run.message && run.message !== run.error && !run.stage && <Fact label={t('runs.detail.why')}>{said(run.message, t)}</Fact>}
         {run.note && <Fact label={t('field.note')}>{run.note}</Fact>}
         {run.notBefore && run.notBefore > run.fireAt && (run.state === 'due' || run.state === 'retry_wait') && (
           <Fact label={t('runs.detail.notBefore')}>
@@ -281,7 +282,7 @@ export function RunSnoozes({ run }: { run: RunDetail }) {
                 {t('runs.detail.attempt', { n: attempt.number })}
                 {attempt.instance && <span className="muted"> · {attempt.instance.name}</span>}
               </span>
-              <span className="mono">{attempt.error}</span>
+              <span className="mono">{said(attempt.error, t)}</span>
             </li>
           ))}
         </ul>
@@ -295,7 +296,7 @@ export function RunErrors({ run }: { run: RunDetail }) {
   const { t } = useTranslation()
   const broken = run.attempts.filter((one) => (one.error || one.stack) && one.errorKind !== SNOOZED)
   if (broken.length === 0) {
-    return run.error && run.errorKind !== SNOOZED && run.reason !== SNOOZED ? <Alert type="error" showIcon title={run.errorKind || t('runs.detail.error')} description={<span className="any-wrap">{run.error}</span>} /> : null
+    return run.error && run.errorKind !== SNOOZED && run.reason !== SNOOZED ? <Alert type="error" showIcon title={run.errorKind || t('runs.detail.error')} description={<span className="any-wrap">{said(run.error, t)}</span>} /> : null
   }
   return (
     <section className="card stack gap-2">
@@ -308,7 +309,7 @@ export function RunErrors({ run }: { run: RunDetail }) {
             {attempt.instance && <span className="muted"> · {attempt.instance.name}</span>}
           </summary>
           <pre className="code-block wrap above-1" tabIndex={0} role="region" aria-label={t('runs.detail.error')}>
-            {attempt.error}
+            {said(attempt.error, t)}
           </pre>
           {attempt.stack && (
             <details className="above-1">

@@ -8,7 +8,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../api/endpoints'
 import { isFinal, queries, refreshJobs } from '../../api/queries'
 import type { Run, RunDetail, RunState } from '../../api/types'
-import { reasonText } from '../../lib/why'
+import { whyLine } from '../../lib/why'
 import { ActionButton } from '../../ui/ActionButton'
 import { useCan, useShowError } from '../../ui/hooks'
 import { message } from '../../ui/notices'
@@ -31,7 +31,7 @@ export function RunShards({ run }: { run: RunDetail }) {
     { key: 'instance', title: t('runs.list.instance'), render: (part) => (part.instance ? <Instance of={part.instance} /> : '—') },
     { key: 'attempt', title: t('runs.list.attempt'), align: 'right', render: (part) => <span className="num">{part.attempt === 0 ? '—' : `${part.attempt}/${part.maxAttempts}`}</span> },
     { key: 'duration', title: t('runs.list.duration'), align: 'right', render: (part) => <DurationText ms={part.durationMs} /> },
-    { key: 'why', title: t('runs.detail.why'), render: (part) => <Why text={part.error || reasonText(part, t)} /> },
+    { key: 'why', title: t('runs.detail.why'), render: (part) => <Why text={whyLine(part, t)} /> },
   ]
   return (
     <section className="card" aria-label={t('runs.shards.title')}>

@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { queries } from '../../api/queries'
 import type { Run } from '../../api/types'
 import { isFiltered, newestFirst, runsQuery, type RunsSearch } from '../../lib/search'
+import { said } from '../../lib/said'
 import { whyLine } from '../../lib/why'
 import { useNow } from '../../ui/hooks'
 import { Pager, ResourceTable, type Column } from '../../ui/ResourceTable'
@@ -97,7 +98,7 @@ export function useRunColumns(withJob: boolean): Column<Run>[] {
         render: (run) => {
           const why = whyLine(run, t)
           return why ? (
-            <span className="clip" title={run.error || run.message || why}>
+            <span className="clip" title={said(run.error || run.message, t) || why}>
               {why}
             </span>
           ) : null

@@ -90,7 +90,7 @@ export function TimersPage() {
   const handlers = counts.data?.byHandler ?? []
   const handler = search.executor && search.handler ? `${search.executor}/${search.handler}` : undefined
   return (
-    <Page title={t('timers.title')} sub={counts.data && t('timers.pendingCount', { count: counts.data.pending })}>
+    <Page title={t('timers.title')} sub={counts.data ? t('timers.pendingCount', { count: counts.data.pending }) : <>&nbsp;</>}>
       <Filters
         label={t('timers.title')}
         search={<SearchBox value={search.keyPrefix} onChange={(keyPrefix) => go({ keyPrefix })} label={t('timers.search')} />}

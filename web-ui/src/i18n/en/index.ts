@@ -8,6 +8,7 @@ import { forms } from './forms'
 import { jobs } from './jobs'
 import { ops } from './ops'
 import { runs } from './runs'
+import { said } from './said'
 
-export const en = { ...common, ...auth, alerts, charts, compare, errorGroups, gallery, jobs, runs, ...ops, ...engine, ...forms, ...connections }
+export const en = { ...common, ...auth, alerts, charts, compare, errorGroups, gallery, jobs, runs, said, ...ops, ...engine, ...forms, ...connections }
 export type Texts = typeof en

@@ -85,7 +85,8 @@ export const jobs = {
     unit_d: '{{n}} days',
   },
   peal: {
-    label: 'Last {{count}} runs of {{name}}, {{failed}} failed, newest: {{state}}. Arrow keys choose a run, Enter opens it.',
+    label_one: 'Only run of {{name}}: {{state}}. Enter opens it.',
+    label_other: 'Last {{count}} runs of {{name}}, {{failed}} failed, newest: {{state}}. Arrow keys choose a run, Enter opens it.',
     help: 'Point at a run, or choose one with the arrow keys. Enter or a click opens it.',
     height: 'Height: duration, on a logarithmic scale. Failures hang below the line.',
     ends_one: '{{from}}',
@@ -388,6 +389,7 @@ export const jobs = {
   preview: {
     title: 'Next fires',
     neverFires: 'This schedule never fires.',
+    mayBeSaved: 'It can be saved all the same. The list of jobs then has the job under “Never fires”.',
     jobZone: 'job zone',
     mine: 'my zone',
     dst_gap: 'moved: the clock jumps forward',

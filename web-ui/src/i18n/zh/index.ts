@@ -9,5 +9,6 @@ import { forms } from './forms'
 import { jobs } from './jobs'
 import { ops } from './ops'
 import { runs } from './runs'
+import { said } from './said'
 
-export const zh: Texts = { ...common, ...auth, alerts, charts, compare, errorGroups, gallery, jobs, runs, ...ops, ...engine, ...forms, ...connections }
+export const zh: Texts = { ...common, ...auth, alerts, charts, compare, errorGroups, gallery, jobs, runs, said, ...ops, ...engine, ...forms, ...connections }

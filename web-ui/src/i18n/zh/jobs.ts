@@ -87,7 +87,8 @@ export const jobs: typeof en = {
     unit_d: '{{n}} 天',
   },
   peal: {
-    label: '{{name}} 最近 {{count}} 次执行，{{failed}} 次失败，最新：{{state}}。方向键选择一次执行，回车打开。',
+    label_one: '{{name}} 唯一的一次执行：{{state}}。回车打开。',
+    label_other: '{{name}} 最近 {{count}} 次执行，{{failed}} 次失败，最新：{{state}}。方向键选择一次执行，回车打开。',
     help: '指向一次执行，或用方向键选择。回车或点击即可打开。',
     height: '高度：耗时（对数刻度）。失败画在线下。',
     ends_one: '{{from}}',
@@ -390,6 +391,7 @@ export const jobs: typeof en = {
   preview: {
     title: '接下来的触发',
     neverFires: '这个调度永远不会触发。',
+    mayBeSaved: '仍可保存。任务列表会将其归入“永不触发”。',
     jobZone: '任务时区',
     mine: '我的时区',
     dst_gap: '已顺延：时钟向前拨',

@@ -2,6 +2,7 @@
 import { Form, Input, InputNumber, Select } from 'antd'
 import { createContext, use, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useClearable } from '../clearable'
 import type { ProblemItem } from '../../api/types'
 import {
   complaintOf,
@@ -117,7 +118,7 @@ function One({ name, field, path, required }: OneProps) {
   if (!state) return null
   const value = partAt(state.value, path)
   const complaint = touched ? complaintOf(field, value, required) : undefined
-  const error = complaint ? t(`schemaForm.${complaint.key}`, { n: complaint.n }) : said
+  const error = complaint ? t(`schemaForm.${complaint.key}`, { n: complaint.n, count: complaint.n }) : said
   const id = `${state.id}${pointerOf(path).replaceAll(/[^\w-]/g, '-')}`
   const set = (next: unknown) => {
     // An emptied field is not given. A text that is to be empty can be written as JSON.
@@ -229,12 +230,13 @@ function useOptions({ options }: ChoiceField, value?: unknown) {
 
 function Choice({ id, field, value, onChange, invalid }: ControlProps<ChoiceField>) {
   const { t } = useTranslation()
+  const clearable = useClearable()
   const at = field.options.indexOf(value as string)
   return (
     <Select
       id={id}
       aria-invalid={invalid}
-      allowClear
+      allowClear={clearable}
       placeholder={t('schemaForm.choose')}
       options={useOptions(field, value)}
       value={at < 0 ? undefined : at}

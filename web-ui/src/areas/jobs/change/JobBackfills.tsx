@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next'
 import { backfillApi, backfillQueries } from './backfills'
 import { queries, queryClient, refreshJobs } from '../../../api/queries'
 import type { Backfill } from '../../../api/types'
+import { said } from '../../../lib/said'
 import { ActionButton } from '../../../ui/ActionButton'
 import { useCan } from '../../../ui/hooks'
 import { ByWhom } from '../../../ui/ByWhom'
@@ -89,7 +90,7 @@ function useColumns(zone: string, canRun: boolean): Column<Backfill>[] {
       render: (one) => (
         <div>
           <BackfillStateChip state={one.state} />
-          {one.message && <div className="muted small">{one.message}</div>}
+          {one.message && <div className="muted small">{said(one.message, t)}</div>}
         </div>
       ),
     },

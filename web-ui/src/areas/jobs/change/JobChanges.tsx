@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { queries } from '../../../api/queries'
 import type { JobEvent, Revision } from '../../../api/types'
 import { diffFields } from '../../../lib/diff'
+import { said } from '../../../lib/said'
 import { Changes } from '../../../ui/Changes'
 import { Pager, ResourceTable, type Column } from '../../../ui/ResourceTable'
 import { Blank } from '../../../ui/States'
@@ -32,7 +33,7 @@ export function JobChangesTab() {
       ),
     },
     { key: 'at', title: t('jobs.changes.at'), sorted: 'descending', render: (one) => <AbsoluteTime at={one.at} /> },
-    { key: 'by', title: t('jobs.changes.by'), render: (one) => one.by || <span className="muted">—</span> },
+    { key: 'by', title: t('jobs.changes.by'), render: (one) => said(one.by, t) || <span className="muted">—</span> },
     { key: 'note', title: t('field.note'), render: (one) => (one.note ? <span className="any-wrap">{one.note}</span> : <span className="muted">—</span>) },
   ]
   return (

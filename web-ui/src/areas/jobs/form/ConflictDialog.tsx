@@ -8,6 +8,7 @@ import type { Job, JobWrite } from '../../../api/types'
 import { conflicts, merge, type Choice } from '../../../lib/diff'
 import { writeOf } from './jobForm'
 import { settingText } from '../jobWords'
+import { said } from '../../../lib/said'
 import { Dialog } from '../../../ui/Dialog'
 import { SettingName } from '../change/FieldDiffTable'
 import { RelativeTime } from '../../../ui/TimeText'
@@ -49,7 +50,7 @@ export default function ConflictDialog({ base, mine, current, onApply, onCancel 
       }
     >
       <p className="below-2">
-        {t('jobs.conflict.help', { n: current.revision, who: current.updatedBy })} <RelativeTime at={current.updatedAt} />
+        {t('jobs.conflict.help', { n: current.revision, who: said(current.updatedBy, t) })} <RelativeTime at={current.updatedAt} />
       </p>
       {list.length === 0 ? (
         <p>{t('jobs.conflict.noneDiffer')}</p>

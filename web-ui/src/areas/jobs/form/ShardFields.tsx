@@ -5,9 +5,11 @@ import { useQuery } from '../../../api/useQuery'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../../../api/queries'
 import type { JobFields } from './jobForm'
+import { useClearable } from '../../../ui/clearable'
 
 export function ShardFields({ duration, needed }: { duration: Rule[]; needed: Rule }) {
   const { t } = useTranslation()
+  const clearable = useClearable()
   const form = Form.useFormInstance<JobFields>()
   const mode = Form.useWatch(['sharding', 'mode'], form)
   const executorId = Form.useWatch('executorId', form)
@@ -15,7 +17,7 @@ export function ShardFields({ duration, needed }: { duration: Rule[]; needed: Ru
   const handlers = (executorId ? (executor.data?.handlers ?? []) : []).map(({ name }) => ({ value: name }))
   const hook = (name: 'before' | 'after') => (
     <Form.Item name={['sharding', name]} label={t(`jobs.form.shard_${name}`)} extra={t(`jobs.form.shard_${name}Help`)}>
-      <AutoComplete options={handlers} showSearch={{ filterOption: (typed, option) => String(option?.value ?? '').includes(typed) }} allowClear maxLength={128} />
+      <AutoComplete options={handlers} showSearch={{ filterOption: (typed, option) => String(option?.value ?? '').includes(typed) }} allowClear={clearable} maxLength={128} />
     </Form.Item>
   )
   return (

@@ -41,7 +41,7 @@ export function LogCount({ log }: { log: LogSnapshot }) {
   const whole = counts ? !partly : log.complete && !log.truncated
   return (
     <>
-      {partly ? t('runs.log.linesOf', { kept: counts.kept, written: counts.written }) : t('runs.log.lines', { count: log.lastLine })}
+      {partly ? t('runs.log.linesOf', { kept: counts.kept, count: counts.written }) : t('runs.log.lines', { count: log.lastLine })}
       {partly && counts.missing.map((one) => <span key={one.why}>{`, ${t('runs.log.missing', { count: one.lines })}: ${t(`runs.log.missing_${one.why}`)}`}</span>)} ·{' '}
       {log.interrupted ? (
         <span className="st-timeout">{t('runs.log.reconnecting')}</span>
