@@ -4,11 +4,13 @@ import { useId } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { TFunction } from 'i18next'
 import type { RunEndings, Statistics } from '../api/types'
+import { serverNow } from '../lib/connection'
 import { formatInstant } from '../lib/time'
 import { ABOVE, barsOf, BELOW, countOf, failuresOf, stepAt, type BarPart, type Outcome } from './barGeometry'
 import { AXIS_PX, Hatching, LEFT_PX, LegendItem, RIGHT_PX, TimeAxis, ValueAxis } from './parts'
 import { Plot } from './Plot'
 import { countTicks, linear, timeTicks } from './scale'
+import { useNow } from '../ui/hooks'
 
 const OUTCOMES: readonly Outcome[] = [...ABOVE, ...BELOW]
 const TONES: Record<Outcome, string> = { succeeded: 'success', cancelled: 'killed', unstarted: 'skipped', failed: 'failed', timedOut: 'timeout', lost: 'lost' }
@@ -59,7 +61,7 @@ export function HourBars({ data, label, zone, height = 160, onOpen, onSelect, se
   const at = (place: number) => shape.starts[place] ?? from
   const said = (place: number) => {
     const one = byStart.get(at(place))
-    const yet = at(place) + step > Date.now() ? `, ${t('charts.soFar')}` : ''
+    const yet = at(place) + step > serverNow() ? `, ${t('charts.soFar')}` : ''
     return `${spanText(at(place), step, zone)} ${zone}: ${one ? words(one, t) : t('charts.none')}${yet}`
   }
   const range = (first: number, last = first) => [new Date(at(first)).toISOString(), new Date(at(last) + step).toISOString()] as const
@@ -128,7 +130,7 @@ function Drawing({ data, from, to, step, zone, width, room, cursor, span, select
   const above = bars.perAbove > 0 ? countTicks(bars.mostAbove, Math.max(1, Math.floor(bars.base / 34))).map((n) => ({ y: TOP_PX + bars.base - n * bars.perAbove, label: n.toLocaleString() })) : [{ y: TOP_PX + bars.base, label: '0' }]
   const below = bars.mostBelow > 0 ? [{ y: TOP_PX + bars.base + bars.mostBelow * bars.perBelow, label: bars.mostBelow.toLocaleString() }] : []
   // The last bar grows until its hour is over.
-  const now = Math.min(to, Date.now())
+  const now = Math.min(to, useNow())
   const ticks = timeTicks(from, to, inner, zone, to - from <= 26 * HOUR_MS ? DAY_TICK_MS : 0)
   return (
     <>
