@@ -2,7 +2,7 @@
 // stand as chips above the list.
 import { CloseOutlined, FilterOutlined } from '@ant-design/icons'
 import { Button } from 'antd'
-import { useEffect, useRef, useState, type ReactNode } from 'react'
+import { useLayoutEffect, useRef, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useNarrow } from './hooks'
 
@@ -78,11 +78,11 @@ function Sheet({ count, children }: { count: number; children: ReactNode }) {
   )
 }
 
-/** The browser's own dialog: it keeps the focus, and gives it back. */
+/** The browser's own dialog: it keeps the focus, and gives it back when it is closed before it leaves the page. */
 function SheetDialog({ onClose, children }: { onClose: () => void; children: ReactNode }) {
   const { t } = useTranslation()
   const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     const { current } = dialog
     current?.showModal()
     return () => current?.close()
