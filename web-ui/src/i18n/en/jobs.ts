@@ -67,6 +67,8 @@ export const jobs = {
   },
   short: {
     daily: 'daily',
+    date: '{{day}} {{month}}',
+    atSeconds: '{{every}} at {{list}} s',
     lastDay: 'last day of the month',
     monthly: 'monthly on day {{day}}',
     once: 'once {{at}}',

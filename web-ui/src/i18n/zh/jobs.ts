@@ -69,6 +69,8 @@ export const jobs: typeof en = {
   },
   short: {
     daily: '每天',
+    date: '{{month}}{{day}}日',
+    atSeconds: '{{every}}第 {{list}} 秒',
     lastDay: '每月最后一天',
     monthly: '每月 {{day}} 日',
     once: '一次 {{at}}',
