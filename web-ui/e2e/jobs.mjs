@@ -107,6 +107,32 @@ test('the job is in the list, with its schedule and next fire', async () => {
   assert.match(text, /in \d+/)
 })
 
+test('the actions of a row cover nothing, the order shows its number, and a counter stays where it is', async () => {
+  const placeOnPage = (locator) => locator.evaluate((el) => el.getBoundingClientRect().top + scrollY)
+  for (const width of [1440, 1024]) {
+    await page.setViewportSize({ width, height: 900 })
+    await go('/jobs?sort=failures')
+    const row = page.getByRole('row').filter({ hasText: jobName })
+    await row.hover()
+    await row.getByRole('button', { name: `Run now: ${jobName}` }).waitFor()
+    const covered = await row.evaluate((tr) =>
+      [...tr.querySelectorAll('td:not(.col-peal, .col-name) a, td.sorted span')].filter((el) => {
+        const { left, width, top, height } = el.getBoundingClientRect()
+        return width > 0 && !el.contains(document.elementFromPoint(left + width / 2, top + height / 2))
+      }).map((el) => el.textContent),
+    )
+    assert.deepEqual(covered, [], `${width} px`)
+    assert.ok(await row.locator('.col-failures').isVisible(), `failures at ${width} px`)
+    const failing = page.getByRole('button', { name: /^Failing/ })
+    const before = await placeOnPage(failing)
+    await failing.click()
+    await page.waitForURL(/state=failing/)
+    await page.getByRole('button', { name: 'Clear filters' }).first().waitFor()
+    assert.deepEqual(await placeOnPage(failing), before, `${width} px`)
+  }
+  await page.setViewportSize({ width: 1280, height: 900 })
+})
+
 test('pause and resume', async () => {
   await go(made.job)
   await page.getByRole('button', { name: 'Pause' }).click()
