@@ -30,6 +30,25 @@ test('a job without a schedule starts with runs side by side', async () => {
   await blocking.getByText('Wait for it').waitFor()
 })
 
+test('a job that never fires, and whose failures reach nobody, is not saved without a question', async () => {
+  const before = page.url()
+  await page.getByLabel('Name', { exact: true }).fill(`${jobName}-never`)
+  await choose('Executor', env.executor)
+  await choose('Handler', env.handler)
+  await page.getByText(/^Nobody will be told/).waitFor()
+  await page.getByLabel('Cron expression').fill('0 0 31 2 *')
+  await page.getByText('This schedule never fires.').waitFor()
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText(/Its schedule has no fire time to come/).waitFor()
+  await settled(page)
+  await shot(page, 'job-never')
+  await dialog.getByRole('button', { name: 'Back' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  assert.equal(page.url(), before)
+  await page.getByLabel('Cron expression').fill('0 30 4 * * *')
+})
+
 test('create a job', async () => {
   await page.getByLabel('Name', { exact: true }).fill(jobName)
   await choose('Executor', env.executor)

@@ -45,8 +45,8 @@ export const engine = {
     nextFire: 'Next fire',
     before: 'Fire time before',
     after: 'Fire time after',
-    none: 'No moment is chosen yet',
-    noneHelp: 'Choose one above, or begin with the last run of this job.',
+    none: 'This job has not run yet',
+    noneHelp: 'Choose a moment above to see when its schedule fires around it.',
     openRun: 'Open the run',
   },
   backfill: {
