@@ -1,7 +1,7 @@
 export const engine = {
   explain: {
     title: 'Why it ran as it did',
-    party: 'Cause: {{who}}',
+    party: 'Due to: {{who}}',
     by_handler: 'handler',
     by_executor: 'executor',
     by_admin: 'admin',
