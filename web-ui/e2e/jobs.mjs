@@ -61,6 +61,25 @@ test('a job without a schedule starts with runs side by side', async () => {
   await blocking.getByText('Wait for it').waitFor()
 })
 
+test('a job that never fires, and whose failures reach nobody, is not saved without a question', async () => {
+  const before = page.url()
+  await page.getByLabel('Name', { exact: true }).fill(`${jobName}-never`)
+  await choose('Executor', env.executor)
+  await choose('Handler', env.handler)
+  await page.getByText(/^Nobody will be told/).waitFor()
+  await page.getByLabel('Cron expression').fill('0 0 31 2 *')
+  await page.getByText('This schedule never fires.').waitFor()
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText(/Its schedule has no fire time to come/).waitFor()
+  await settled(page)
+  await shot(page, 'job-never')
+  await dialog.getByRole('button', { name: 'Back' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  assert.equal(page.url(), before)
+  await page.getByLabel('Cron expression').fill('0 30 4 * * *')
+})
+
 test('create a job', async () => {
   await page.getByLabel('Name', { exact: true }).fill(jobName)
   await choose('Executor', env.executor)
@@ -157,6 +176,32 @@ test('the job is in the list, with its schedule and next fire', async () => {
   const text = await row.innerText()
   assert.match(text, /daily 04:30 /)
   assert.match(text, /in \d+/)
+})
+
+test('the actions of a row cover nothing, the order shows its number, and a counter stays where it is', async () => {
+  const placeOnPage = (locator) => locator.evaluate((el) => el.getBoundingClientRect().top + scrollY)
+  for (const width of [1440, 1024]) {
+    await page.setViewportSize({ width, height: 900 })
+    await go('/jobs?sort=failures')
+    const row = page.getByRole('row').filter({ hasText: jobName })
+    await row.hover()
+    await row.getByRole('button', { name: `Run now: ${jobName}` }).waitFor()
+    const covered = await row.evaluate((tr) =>
+      [...tr.querySelectorAll('td:not(.col-peal, .col-name) a, td.sorted span')].filter((el) => {
+        const { left, width, top, height } = el.getBoundingClientRect()
+        return width > 0 && !el.contains(document.elementFromPoint(left + width / 2, top + height / 2))
+      }).map((el) => el.textContent),
+    )
+    assert.deepEqual(covered, [], `${width} px`)
+    assert.ok(await row.locator('.col-failures').isVisible(), `failures at ${width} px`)
+    const failing = page.getByRole('button', { name: /^Failing/ })
+    const before = await placeOnPage(failing)
+    await failing.click()
+    await page.waitForURL(/state=failing/)
+    await page.getByRole('button', { name: 'Clear filters' }).first().waitFor()
+    assert.deepEqual(await placeOnPage(failing), before, `${width} px`)
+  }
+  await page.setViewportSize({ width: 1280, height: 900 })
 })
 
 test('pause and resume', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { axe, env, jumps, newPage, shot } from './browser.mjs'
 import { PAGES } from './everypage.mjs'
-import { browser, choose, go, jobName, page, session, signIn, test } from './world.mjs'
+import { browser, choose, go, jobName, made, page, session, signIn, test } from './world.mjs'
 
 test('filters live in the address: reload, Back and a second browser agree', async () => {
   await go('/runs')
@@ -34,6 +34,14 @@ test('filters live in the address: reload, Back and a second browser agree', asy
   await page.goBack()
   assert.doesNotMatch(page.url(), /cause=/)
   assert.match(page.url(), /state=succeeded,failed,cancelled/)
+})
+
+test('words that a page does not know are not sent to the server', async () => {
+  for (const list of ['/runs', '/jobs', '/timers', '/executors', '/alerts', `${made.job}/runs`]) {
+    await go(`${list}?utm_source=mail`)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    assert.equal(await page.getByText('This could not be loaded').count(), 0, list)
+  }
 })
 
 test('an empty result of filters offers to clear them', async () => {

@@ -38,6 +38,25 @@ test('a cancel stops the run, and its page says how it ended', async () => {
   assert.ok(lines > 0 && lines < 200, `${lines} lines in the page`)
 })
 
+test('a list of runs names its jobs on half a screen, and a click in a row opens its run', async () => {
+  await page.setViewportSize({ width: 1024, height: 800 })
+  for (const [list, column] of [['/runs', '.col-took'], [made.job, '.col-took'], [`${made.job}/runs`, '.col-took']]) {
+    await go(list)
+    const row = page.locator('tr.opens').first()
+    await row.waitFor()
+    if (list === '/runs') {
+      const { width } = await row.locator('.col-job').boundingBox()
+      assert.ok(width >= 160, `the job has ${width} px`)
+      assert.ok(await page.getByRole('columnheader', { name: 'Message' }).isVisible())
+    }
+    await row.locator(column).click({ position: { x: 2, y: 2 } })
+    await page.waitForURL('**/runs/*')
+    await page.goBack()
+  }
+  await page.setViewportSize({ width: 1360, height: 850 })
+  await go(made.run)
+})
+
 test('a line of the log has its own address', async () => {
   await page.locator('.log-line a.ln').first().click()
   assert.match(page.url(), /#L1$/)

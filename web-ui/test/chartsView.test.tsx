@@ -130,6 +130,7 @@ it('a course of a run reads its segments, and opens the run of a row that has on
     <Gantt
       label="Course"
       zone="UTC"
+      start={from}
       onOpen={onOpen}
       rows={[
         { key: '1', name: 'Attempt 1', segments: [{ kind: 'wait', from, to: from + 40, state: 'failed' }, { kind: 'run', from: from + 40, to: from + 2_040, state: 'failed' }], marks: [{ at: from + 1_500, name: 'p95 of 7 days (1.4 s)', kind: 'p95' }] },
@@ -145,7 +146,8 @@ it('a course of a run reads its segments, and opens the run of a row that has on
   fireEvent.keyDown(plot, { key: 'End' })
   fireEvent.click(plot, { detail: 0 })
   expect(onOpen).toHaveBeenCalledExactlyOnceWith('77')
-  expect([...container.querySelectorAll('.legend li')].map((one) => one.textContent)).toEqual(['waits', 'handler runs', 'last good run', 'p95 of 7 days (1.4 s)', 'Times in UTC'])
+  expect([...container.querySelectorAll('.legend li')].map((one) => one.textContent)).toEqual(['waits', 'handler runs', 'last good run', 'p95 of 7 days (1.4 s)', 'Seconds and minutes since the fire time, 2026-11-21 10:00:00.000 UTC.'])
+  expect([...container.querySelectorAll('text.tick')].map((one) => one.textContent)).toContain('0 s')
   open(container.querySelector('details'))
   expect(screen.getAllByRole('row')).toHaveLength(4)
 })

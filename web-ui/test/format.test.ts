@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next'
 import { describe, expect, it } from 'vitest'
-import { humanDuration, parseDuration } from '../src/lib/duration'
+import { humanDuration, parseDuration, roughDuration } from '../src/lib/duration'
 import { unitOffset } from '../src/lib/misc'
 import { formatInstant, formatWithZone, instantToWall, wallToInstant, zoneOffset } from '../src/lib/time'
 import { errorLine } from '../src/lib/why'
@@ -28,6 +28,16 @@ describe('parseDuration', () => {
   ])('%s is %d ms', (text, ms) => expect(parseDuration(text)).toBe(ms))
 
   it.each(['', '5', 'm', '5 m', '1d', '5m x', '1h,30m'])('refuses %j', (text) => expect(parseDuration(text)).toBeNaN())
+})
+
+describe('roughDuration', () => {
+  it.each([
+    [0, '0 ms'],
+    [59_999, '59 s'],
+    [149_000, '2 m'],
+    [7_199_000, '1 h'],
+    [8 * 86_400_000, '8 d'],
+  ])('%d ms is %s', (ms, text) => expect(roughDuration(ms, t)).toBe(text))
 })
 
 describe('humanDuration', () => {

@@ -5,8 +5,8 @@ import { safeNext } from '../src/lib/next'
 import { conflicts, diffFields, merge } from '../src/lib/diff'
 import { fieldPath, fieldsOf, newJob, scheduleOf, splitLabel, writeOf, writeOfFields } from '../src/areas/jobs/form/jobForm'
 import { whyEmpty } from '../src/lib/why'
-import { segmentsOf } from '../src/areas/runs/timeline'
-import type { RunDetail } from '../src/api/types'
+import { segmentsOf, segmentsOfPart } from '../src/areas/runs/timeline'
+import type { Run, RunDetail } from '../src/api/types'
 
 const write: JobWrite = {
   ...newJob('11', 'daily-revenue'),
@@ -158,6 +158,11 @@ describe('timeline', () => {
       ['wait 0-1', 'offer 1-2', 'run 2-5'],
       ['gap 5-15', 'offer 15-16', 'run 16-20'],
     ])
+  })
+
+  it('tells the time of the handler from the time until its end was known', () => {
+    const part = { state: 'succeeded', claimedAt: at(0), fireAt: at(0), offeredAt: at(1), startedAt: at(2), finishedAt: at(9), durationMs: 3_000 } as unknown as Run
+    expect(segmentsOfPart(part, Date.parse(at(20))).map((s) => `${s.kind} ${(s.to - s.from) / 1000}`)).toEqual(['wait 1', 'offer 1', 'run 3', 'report 4'])
   })
 
   it('begins with the fire time, also where the offer came ahead of it', () => {

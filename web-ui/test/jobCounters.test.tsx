@@ -82,7 +82,10 @@ describe('the orders', () => {
     const job = { id: '1', name: 'close', stats7d: { runs: 100, failed: 3, p50Ms: 10, p95Ms: 65_000, latenessP95Ms: null } } as unknown as Job
     show(<ResourceTable label="Jobs" columns={columns} rows={[job]} rowKey={(one) => one.id} empty="none" />)
     expect(screen.getByRole('columnheader', { name: 'Failed, 7 d' }).getAttribute('aria-sort')).toBe('descending')
-    expect(screen.getByRole('cell', { name: '3 of 100' })).toBeTruthy()
+    // The style sheets show the column of the order at every width.
+    expect(screen.getByRole('cell', { name: '3 of 100' }).classList).toContain('sorted')
+    expect(screen.getByRole('columnheader', { name: 'Failed, 7 d' }).classList).toContain('sorted')
+    expect(screen.getByRole('columnheader', { name: 'Took, p95' }).classList).not.toContain('sorted')
     fireEvent.click(screen.getByRole('button', { name: 'Took, p95' }))
     fireEvent.click(screen.getByRole('button', { name: 'Name' }))
     expect(onSort.mock.calls).toEqual([['p95'], [undefined]])

@@ -5,6 +5,7 @@ import i18next from 'i18next'
 import type { ReactNode } from 'react'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, expect, it, vi } from 'vitest'
+import { http } from '../src/api/client'
 import { queryClient } from '../src/api/queries'
 import { en } from '../src/i18n/en'
 import { JobNewPage } from '../src/areas/jobs/form/JobEditPage'
@@ -77,4 +78,13 @@ it('says at its field what it does not take, and changes nothing of what was typ
   }
   type('Owner e-mail', 'nobody')
   await screen.findByText('Not an e-mail address: nobody')
+})
+
+it('says that nobody would be told, until somebody is named', async () => {
+  vi.spyOn(http, 'GET').mockImplementation(((path: string) =>
+    Promise.resolve({ data: path.endsWith('/alert-settings') ? { reachesNobody: true, defaultChannelIds: [] } : { items: [], nextCursor: null }, response: new Response() })) as never)
+  show()
+  await screen.findByText(/^Nobody will be told/)
+  fireEvent.change(screen.getByLabelText('Owner e-mail'), { target: { value: 'ann@example.com' } })
+  await waitFor(() => expect(screen.queryByText(/^Nobody will be told/)).toBeNull())
 })

@@ -32,9 +32,29 @@ const session = (role: (typeof roles)[number], platformAdmin = false) => ({ user
 test('pages of the whole tenant are not for people whose role is bound to executors', () => {
   const kept = Object.values(router.routesByPath).filter((one) => !one.options.staticData?.whole).map((one) => one.fullPath as string)
   expect(kept.filter((path) => /^\/(overview|jobs|runs|timers|executors)/.test(path)).length).toBeGreaterThan(12)
-  expect(kept.filter((path) => !/^\/($|overview|jobs|runs|timers|executors|login|docs|password|invitations|settings\/tenants)/.test(path))).toEqual([])
+  expect(kept.filter((path) => !/^\/(\$?$|overview|jobs|runs|timers|executors|login|docs|password|invitations|settings\/tenants)/.test(path))).toEqual([])
   expect(isBound({ user: { executors: ['shop'] } } as unknown as Login)).toBe(true)
   expect(isBound({ user: { executors: [] } } as unknown as Login)).toBe(false)
+})
+
+describe('words of an address that a page does not know', () => {
+  const known: Record<string, string> = { cursor: 'c1', q: 'pay', over: '1', gone: '1' }
+  const pages = Object.values(router.routesByPath).filter((one) => one.options.validateSearch)
+  test('lists are among the pages', () => {
+    for (const path of ['/jobs', '/runs', '/jobs/$jobId/runs', '/timers', '/executors', '/executors/instances', '/alerts', '/settings/notifications/deliveries', '/calendars', '/settings/integrations/scripts', '/settings/integrations/connections', '/settings/tenants']) {
+      expect(pages.map((one) => one.fullPath)).toContain(path)
+    }
+  })
+  test.each(pages.map((one) => one.fullPath as string))('%s drops them, and what is malformed', (path) => {
+    const given = { ...known, utm_source: 'mail', tab: 'waiting', state: 'no-such-state', range: 'ever' }
+    const search = router.matchRoutes(path.replace(/\$\w+/g, '12'), given, {}).at(-1)?.search as Record<string, unknown>
+    const kept = Object.entries(search).filter(([, value]) => value !== undefined)
+    expect(kept.filter(([key, value]) => known[key] !== value)).toEqual([])
+  })
+  test('a tab of a job keeps the words of its page', () => {
+    const search = router.matchRoutes('/jobs/12/runs', { why: 'last', state: 'failed', x: '1' }, {}).at(-1)?.search as Record<string, unknown>
+    expect(JSON.stringify(search)).toBe(JSON.stringify({ why: 'last', state: 'failed' }))
+  })
 })
 
 describe('who may see a page', () => {

@@ -9,6 +9,8 @@ import { api } from '../src/api/endpoints'
 import { queryClient } from '../src/api/queries'
 import type { Run, RunDetail } from '../src/api/types'
 import { en } from '../src/i18n/en'
+import { maskText } from '../src/areas/jobs/JobErrors'
+import { withoutError } from '../src/areas/runs/explain'
 import { RunErrors, RunSnoozes } from '../src/areas/runs/RunPage'
 import { RunFilters } from '../src/areas/runs/RunFilters'
 import { RunTable } from '../src/areas/runs/RunTable'
@@ -111,5 +113,19 @@ describe('a run whose handler asked for it again later', () => {
     page(detail([attempt(1, 'snoozed', 'snoozed for 5s'), attempt(2, 'error', 'the bank said no')]))
     expect(screen.getByRole('heading', { name: 'Error' })).toBeTruthy()
     expect(screen.getByText('the bank said no')).toBeTruthy()
+  })
+
+  it('names no kind of an error, and says where no attempt is left', () => {
+    page(detail([attempt(1, 'retryable', 'the bank said no')]))
+    expect(screen.getByText('not retried: 1 attempt')).toBeTruthy()
+    expect(document.body.textContent).not.toContain('retryable')
+  })
+
+  it('has a sentence without the error, which stands below it', () => {
+    expect(withoutError('The handler failed: no route to bank. It is not retried.', 'no route to bank')).toBe('The handler failed. It is not retried.')
+    expect(withoutError('no route to bank. It ended as failed.', 'no route to bank')).toBe('It ended as failed.')
+    expect(withoutError('It ran well.', '')).toBe('It ran well.')
+    expect(maskText('error handler_failed: no route to #')).toBe('no route to #')
+    expect(maskText('no route to #')).toBe('no route to #')
   })
 })

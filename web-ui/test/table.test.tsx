@@ -4,6 +4,7 @@ import i18next from 'i18next'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ApiError } from '../src/api/problem'
+import { Filters, type FilterChip } from '../src/ui/Filters'
 import { Pager, ResourceTable } from '../src/ui/ResourceTable'
 import { en } from '../src/i18n/en'
 
@@ -44,6 +45,28 @@ describe('ResourceTable', () => {
     expect(screen.getByText('Loading…')).toBeTruthy()
   })
 
+  it('follows the link of a row after a click anywhere in it, but not for its other links or a selection', () => {
+    const followed = vi.fn((event: Event) => event.preventDefault())
+    const other = vi.fn((event: Event) => event.preventDefault())
+    const columns = [
+      { key: 'name', title: 'Name', kind: 'title' as const, render: (row: Row) => <a href="#thing" ref={(a) => a?.addEventListener('click', followed)}>{row.name}</a> },
+      { key: 'note', title: 'Note', render: () => <span>a note</span> },
+      { key: 'other', title: 'Other', render: () => <a href="#other" ref={(a) => a?.addEventListener('click', other)}>other</a> },
+    ]
+    show({ columns, rows: [{ id: '1', name: 'first' }], opens: true })
+    fireEvent.click(screen.getByText('a note'), { ctrlKey: true })
+    expect(followed).toHaveBeenCalledOnce()
+    expect(followed).toHaveBeenCalledWith(expect.objectContaining({ ctrlKey: true }))
+    fireEvent.click(screen.getByText('first'))
+    expect(followed).toHaveBeenCalledTimes(2)
+    fireEvent.click(screen.getByText('other'))
+    expect(other).toHaveBeenCalledOnce()
+    getSelection()?.selectAllChildren(screen.getByText('a note'))
+    fireEvent.click(screen.getByText('a note'))
+    expect(followed).toHaveBeenCalledTimes(2)
+    getSelection()?.removeAllRanges()
+  })
+
   it('teaches when it is new and empty, and offers to clear filters when it is filtered', () => {
     show({ rows: [] })
     expect(screen.getByText('No thing yet')).toBeTruthy()
@@ -77,6 +100,26 @@ describe('ResourceTable', () => {
     show({ rows: [{ id: '1', name: 'first' }], error: new ApiError({ status: 0, code: 'network' }), updatedAt: 1 })
     expect(screen.getByText('first')).toBeTruthy()
     expect(screen.getByRole('status').textContent).toContain('the last refresh failed')
+  })
+})
+
+describe('Filters', () => {
+  const filters = (chips: FilterChip[]) =>
+    render(
+      <I18nextProvider i18n={i18next}>
+        <Filters label="Things" chips={chips} onClear={vi.fn()} />
+      </I18nextProvider>,
+    )
+
+  it('keep the place of the button that clears them', () => {
+    vi.stubGlobal('matchMedia', () => ({ matches: false, addEventListener: vi.fn(), removeEventListener: vi.fn() }))
+    const { container } = filters([])
+    expect(screen.queryByRole('button')).toBeNull()
+    expect(container.querySelector('.chips.rests')?.textContent).toBe('Clear filters')
+    cleanup()
+    filters([{ key: 'state', text: 'Failing', onRemove: vi.fn() }])
+    expect(screen.getByRole('button', { name: 'Clear filters' })).toBeTruthy()
+    vi.unstubAllGlobals()
   })
 })
 

@@ -7,19 +7,21 @@ import { runTone } from '../ui/StateChip'
 import { ganttSpan, placeSegments, ROW_PX, segmentAt, type GanttKind, type GanttRow, type GanttSegment } from './ganttGeometry'
 import { AXIS_PX, LegendItem, RIGHT_PX, TimeAxis } from './parts'
 import { Plot } from './Plot'
-import { linear, timeTicks } from './scale'
+import { lengthTicks, linear } from './scale'
 
 const TOP_PX = 4
 /** Room for names of rows; below this width they stand above their bars. */
 const NAMES_PX = 118
 const NARROW_PX = 520
 const NAME_CHARS = 18
-const KINDS: readonly GanttKind[] = ['wait', 'offer', 'run', 'gap', 'ghost']
+const KINDS: readonly GanttKind[] = ['wait', 'offer', 'run', 'report', 'gap', 'ghost']
 
 interface Props {
   label: string
   rows: GanttRow[]
   zone: string
+  /** Where the axis has its zero, ms since the epoch: the fire time. */
+  start: number
   onOpen?: (runId: string) => void
 }
 
@@ -29,7 +31,7 @@ function classOf({ kind, state }: GanttSegment): string {
 
 const words = (one: GanttSegment, t: TFunction) => (one.kind === 'run' ? `${t('charts.segment.run')}, ${t(`runs.state.${one.state}`)}` : t(`charts.segment.${one.kind}`))
 
-export function Gantt({ label, rows, zone, onOpen }: Props) {
+export function Gantt({ label, rows, zone, start, onOpen }: Props) {
   const { t } = useTranslation()
   const [from, to] = ganttSpan(rows)
   const scale = (width: number) => linear(from, to, width < NARROW_PX ? RIGHT_PX : NAMES_PX, width - RIGHT_PX)
@@ -57,8 +59,8 @@ export function Gantt({ label, rows, zone, onOpen }: Props) {
             }
           : undefined
       }
-      draw={(width, cursor) => <Drawing {...{ rows, zone, width, cursor, from, to }} x={scale(width)} />}
-      notes={[t('charts.zone', { zone })]}
+      draw={(width, cursor) => <Drawing {...{ rows, start, width, cursor, from, to }} x={scale(width)} />}
+      notes={[t('charts.since', { start: `${formatInstant(start, zone, true)} ${zone}` })]}
       legend={
         <>
           {KINDS.flatMap((kind) => {
@@ -88,7 +90,7 @@ export function Gantt({ label, rows, zone, onOpen }: Props) {
 
 interface DrawingProps {
   rows: GanttRow[]
-  zone: string
+  start: number
   width: number
   cursor: number
   from: number
@@ -96,13 +98,15 @@ interface DrawingProps {
   x: (at: number) => number
 }
 
-function Drawing({ rows, zone, width, cursor, from, to, x }: DrawingProps) {
+function Drawing({ rows, start, width, cursor, from, to, x }: DrawingProps) {
+  const { t } = useTranslation()
   const narrow = width < NARROW_PX
+  const label = (ms: number) => (ms === 0 ? t('unit.s', { n: 0 }) : `${ms > 0 ? '+' : '−'}${humanDuration(Math.abs(ms), t)}`)
   const left = narrow ? RIGHT_PX : NAMES_PX
   const bottom = TOP_PX + rows.length * ROW_PX
   return (
     <g className="gantt">
-      <TimeAxis ticks={timeTicks(from, to, width - left - RIGHT_PX, zone)} x={x} top={TOP_PX} bottom={bottom} left={left} width={width} />
+      <TimeAxis ticks={lengthTicks(from, to, width - left - RIGHT_PX, start, label)} x={x} top={TOP_PX} bottom={bottom} left={left} width={width} />
       {rows.map((row, i) => (
         <g key={row.key}>
           <line className="grid" x1={0} x2={width - RIGHT_PX} y1={TOP_PX + (i + 1) * ROW_PX} y2={TOP_PX + (i + 1) * ROW_PX} />

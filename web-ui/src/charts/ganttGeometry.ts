@@ -1,8 +1,8 @@
 // Where the bars of a run's attempts and parts stand on one time axis.
 import type { RunState } from '../api/types'
 
-/** wait and offer come before the handler runs, gap lies between two attempts, ghost is an earlier run for comparison. */
-export type GanttKind = 'wait' | 'offer' | 'run' | 'gap' | 'ghost'
+/** wait and offer come before the handler runs, report is from its end until the end is known, gap lies between two attempts, ghost is an earlier run for comparison. */
+export type GanttKind = 'wait' | 'offer' | 'run' | 'report' | 'gap' | 'ghost'
 
 export interface GanttSegment {
   kind: GanttKind
@@ -30,7 +30,7 @@ export interface GanttRow {
 export const ROW_PX = 30
 /** The least width of a segment: a moment is visible. */
 const LEAST_PX = 3
-const HEIGHTS: Record<GanttKind, number> = { run: 16, ghost: 16, wait: 6, offer: 6, gap: 6 }
+const HEIGHTS: Record<GanttKind, number> = { run: 16, ghost: 16, wait: 6, offer: 6, report: 6, gap: 6 }
 
 /** The time that all rows need, with the marks near their ends and a little air. */
 export function ganttSpan(rows: readonly GanttRow[]): [number, number] {

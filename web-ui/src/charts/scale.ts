@@ -74,6 +74,13 @@ export function timeTicks(from: number, to: number, width: number, zone: string,
   return ticks.map((at) => ({ at, label: labelOf(at, step, zone) }))
 }
 
+/** Ticks at round lengths of time before and after zero, with the label of each. */
+export function lengthTicks(from: number, to: number, width: number, zero: number, label: (ms: number) => string): TimeTick[] {
+  const room = 8 * CHAR_PX + SPACE_PX
+  const step = TIME_STEPS.find((one) => (width * one) / Math.max(1, to - from) >= room) ?? Math.max(1, to - from)
+  return evenly(from - zero, to - zero, step).map((ms) => ({ at: zero + ms, label: label(ms) }))
+}
+
 function evenly(from: number, to: number, step: number): number[] {
   const out: number[] = []
   for (let at = Math.ceil(from / step) * step; at <= to; at += step) out.push(at)

@@ -34,6 +34,13 @@ export function humanDuration(ms: number, t: TFunction): string {
   return two(Math.floor(s / 86_400), 'd', Math.floor((s % 86_400) / 3_600), 'h')
 }
 
+/** The greatest unit of humanDuration alone, rounded down: "4 m". */
+export function roughDuration(ms: number, t: TFunction): string {
+  const units = [['d', 86_400_000], ['h', 3_600_000], ['m', 60_000], ['s', 1_000]] as const
+  const [unit, length] = units.find(([, one]) => Math.abs(ms) >= one) ?? (['ms', 1] as const)
+  return t(`unit.${unit}`, { n: Math.trunc(ms / length) })
+}
+
 /** A wire duration in words; "" for none and zero. */
 export function wireDuration(text: string | undefined, t: TFunction): string {
   if (!text) return ''

@@ -12,10 +12,11 @@ export function reasonText(run: Pick<Run, 'reason'>, t: TFunction): string {
   return run.reason && i18next.exists(key) ? t(key as 'runs.reason.misfire') : run.reason
 }
 
-/** The first line of an error's text that says anything, in the person's language if the server wrote it. */
-export function errorLine(text: string | undefined, t: TFunction): string {
-  return said(text?.split('\n').map((line) => line.trim()).find(Boolean) ?? '', t)
-}
+/** The first line of a text that says anything. */
+export const firstLine = (text: string | undefined): string => text?.split('\n').map((line) => line.trim()).find(Boolean) ?? ''
+
+/** firstLine of an error, in the person's language if the server wrote it. */
+export const errorLine = (text: string | undefined, t: TFunction): string => said(firstLine(text), t)
 
 /** Why a run ended badly or did not start, in one line; "" for other runs. */
 export function whyLine(run: Pick<Run, 'error' | 'reason' | 'message'>, t: TFunction): string {

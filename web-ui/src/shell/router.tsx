@@ -17,6 +17,11 @@ import { inTenant, rewrite, splitTenant } from './tenantPath'
 /** A page of its own chunk. */
 const page = <T extends Record<string, unknown>, K extends keyof T>(load: () => Promise<T>, name: K) => lazyRouteComponent(() => loadChunk(load), name)
 
+/** The words of an address that a page knows. The router would hand all others on, and the server refuses them. */
+function only<T extends object>(known: (raw: Record<string, unknown>) => T): (raw: Record<string, unknown>) => T {
+  return (raw) => ({ ...Object.fromEntries(Object.keys(raw).map((key) => [key, undefined])), ...known(raw) })
+}
+
 const cursorSearch = (raw: Record<string, unknown>): { cursor?: string } => (typeof raw.cursor === 'string' && raw.cursor ? { cursor: raw.cursor } : {})
 
 const root = createRootRoute({ staticData: { needs: 'anyone' }, component: Outlet, notFoundComponent: NotFoundPage, errorComponent: RouteError })
@@ -26,10 +31,10 @@ const login = createRoute({
   getParentRoute: () => root,
   path: '/login',
   component: page(() => import('../areas/login/LoginPage'), 'LoginPage'),
-  validateSearch: (raw: Record<string, unknown>): { next?: string } => {
+  validateSearch: only((raw): { next?: string } => {
     const next = safeNext(raw.next)
     return next ? { next } : {}
-  },
+  }),
 })
 
 /** For whoever writes a client: nobody has to be signed in. */
@@ -45,10 +50,10 @@ const password = createRoute({
   getParentRoute: () => root,
   path: '/password',
   component: page(() => import('../areas/login/PasswordPage'), 'PasswordPage'),
-  validateSearch: (raw: Record<string, unknown>): { next?: string } => {
+  validateSearch: only((raw): { next?: string } => {
     const next = safeNext(raw.next)
     return next ? { next } : {}
-  },
+  }),
   beforeLoad: async () => {
     if (!(await ensureSession())) throw redirect({ to: '/login' })
   },
@@ -69,7 +74,7 @@ const app = createRoute({
 })
 
 /** An unknown address, inside the shell. */
-const unknown = createRoute({ staticData: { needs: 'anyone' }, getParentRoute: () => app, path: '$', component: NotFoundPage })
+const unknown = createRoute({ staticData: { needs: 'viewer' }, getParentRoute: () => app, path: '$', component: NotFoundPage })
 
 const index = createRoute({
   staticData: { needs: 'anyone' },
@@ -90,17 +95,17 @@ const jobs = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/jobs',
-  validateSearch: jobsSearch,
+  validateSearch: only(jobsSearch),
   component: page(() => import('../areas/jobs/JobsPage'), 'JobsPage'),
 })
 const jobNew = createRoute({
   staticData: { needs: 'editor' },
   getParentRoute: () => app,
   path: '/jobs/new',
-  validateSearch: (raw: Record<string, unknown>): { executorId?: string; handler?: string } => ({
+  validateSearch: only((raw): { executorId?: string; handler?: string } => ({
     ...(typeof raw.executorId === 'string' ? { executorId: raw.executorId } : {}),
     ...(typeof raw.handler === 'string' ? { handler: raw.handler } : {}),
-  }),
+  })),
   component: page(() => import('../areas/jobs/form/JobEditPage'), 'JobNewPage'),
 })
 const job = createRoute({
@@ -114,21 +119,21 @@ const jobOverview = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => job,
   path: '/',
-  validateSearch: runsSearch,
+  validateSearch: only((raw) => ({ ...runsSearch(raw), ...whySearch(raw) })),
   component: page(() => import('../areas/jobs/JobPage'), 'JobOverviewTab'),
 })
 const jobRuns = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => job,
   path: '/runs',
-  validateSearch: runsSearch,
+  validateSearch: only((raw) => ({ ...runsSearch(raw), ...whySearch(raw) })),
   component: page(() => import('../areas/jobs/JobRuns'), 'JobRunsTab'),
 })
 const jobChanges = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => job,
   path: '/changes',
-  validateSearch: cursorSearch,
+  validateSearch: only((raw) => ({ ...cursorSearch(raw), ...whySearch(raw) })),
   component: page(() => import('../areas/jobs/change/JobChanges'), 'JobChangesTab'),
 })
 const jobEdit = createRoute({
@@ -141,7 +146,7 @@ const runs = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/runs',
-  validateSearch: runsSearch,
+  validateSearch: only(runsSearch),
   component: page(() => import('../areas/runs/RunsPage'), 'RunsPage'),
 })
 /** Pictures and states from fixed data. No page leads here. */
@@ -161,25 +166,25 @@ const timers = createRoute({
   staticData: { needs: 'operator' },
   getParentRoute: () => app,
   path: '/timers',
-  validateSearch: timersSearch,
+  validateSearch: only(timersSearch),
   component: page(() => import('../areas/timers/TimersPage'), 'TimersPage'),
 })
 const executors = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/executors',
-  validateSearch: (raw: Record<string, unknown>): { q?: string; view?: 'table' | 'deleted'; cursor?: string } => ({
+  validateSearch: only((raw): { q?: string; view?: 'table' | 'deleted'; cursor?: string } => ({
     ...(typeof raw.q === 'string' && raw.q ? { q: raw.q } : {}),
     ...(raw.view === 'table' || raw.view === 'deleted' ? { view: raw.view } : {}),
     ...cursorSearch(raw),
-  }),
+  })),
   component: page(() => import('../areas/executors/ExecutorsPage'), 'ExecutorsPage'),
 })
 const executor = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/executors/$executorId',
-  validateSearch: (raw: Record<string, unknown>): { gone?: '1' } => (raw.gone === '1' ? { gone: '1' } : {}),
+  validateSearch: only((raw): { gone?: '1' } => (raw.gone === '1' ? { gone: '1' } : {})),
   component: page(() => import('../areas/executors/ExecutorPage'), 'ExecutorPage'),
 })
 
@@ -187,7 +192,7 @@ const instances = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/executors/instances',
-  validateSearch: cursorSearch,
+  validateSearch: only(cursorSearch),
   component: page(() => import('../areas/executors/InstancesPage'), 'InstancesPage'),
 })
 
@@ -195,7 +200,7 @@ const alerts = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/alerts',
-  validateSearch: incidentsSearch,
+  validateSearch: only(incidentsSearch),
   component: page(() => import('../areas/alerts/AlertsPage'), 'AlertsPage'),
 })
 const notifications = createRoute({
@@ -246,28 +251,28 @@ const silences = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => notifications,
   path: '/silences',
-  validateSearch: (raw: Record<string, unknown>): { over?: '1' } => (raw.over === '1' ? { over: '1' } : {}),
+  validateSearch: only((raw): { over?: '1' } => (raw.over === '1' ? { over: '1' } : {})),
   component: page(() => import('../areas/alerts/SilencesPage'), 'SilencesTab'),
 })
 const deliveries = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => notifications,
   path: '/deliveries',
-  validateSearch: deliveriesSearch,
+  validateSearch: only(deliveriesSearch),
   component: page(() => import('../areas/alerts/DeliveriesPage'), 'DeliveriesTab'),
 })
 const incident = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/alerts/incidents/$incidentId',
-  validateSearch: cursorSearch,
+  validateSearch: only(cursorSearch),
   component: page(() => import('../areas/alerts/IncidentPage'), 'IncidentPage'),
 })
 const calendars = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/calendars',
-  validateSearch: cursorSearch,
+  validateSearch: only(cursorSearch),
   component: page(() => import('../areas/calendars/CalendarsPage'), 'CalendarsPage'),
 })
 const calendarNew = createRoute({
@@ -292,7 +297,7 @@ const scripts = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/settings/integrations/scripts',
-  validateSearch: cursorSearch,
+  validateSearch: only(cursorSearch),
   component: page(() => import('../areas/integrations/ScriptsPage'), 'ScriptsPage'),
 })
 const scriptNew = createRoute({
@@ -317,7 +322,7 @@ const connections = createRoute({
   staticData: { needs: 'viewer', whole: true },
   getParentRoute: () => app,
   path: '/settings/integrations/connections',
-  validateSearch: cursorSearch,
+  validateSearch: only(cursorSearch),
   component: page(() => import('../areas/integrations/ConnectionsPage'), 'ConnectionsPage'),
 })
 const connectionNew = createRoute({
@@ -372,7 +377,7 @@ const tenants = createRoute({
   staticData: { needs: 'platform' },
   getParentRoute: () => app,
   path: '/settings/tenants',
-  validateSearch: cursorSearch,
+  validateSearch: only(cursorSearch),
   component: page(() => import('../areas/access/TenantsPage'), 'TenantsPage'),
 })
 

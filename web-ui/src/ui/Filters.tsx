@@ -33,13 +33,15 @@ export function Filters({ label, search, children, chips = [], onClear }: Props)
     <div className="filters" role="search" aria-label={label}>
       {search}
       {children && (narrow ? <Sheet count={set.length}>{children}</Sheet> : children)}
-      {(shown.length > 0 || set.length > 0) && (
+      {set.length > 0 ? (
         <span className="chips">
           {shown.map((one) => (
             <Chip key={one.key} chip={one} />
           ))}
-          {onClear && set.length > 0 && <ClearButton onClear={onClear} />}
+          {onClear && <ClearButton onClear={onClear} />}
         </span>
+      ) : (
+        !narrow && <ClearRoom />
       )}
     </div>
   )
@@ -62,6 +64,18 @@ function ClearButton({ onClear }: { onClear: () => void }) {
     <Button type="link" onClick={onClear}>
       {t('action.clearFilters')}
     </Button>
+  )
+}
+
+/** Its place while no filter is set, so that the list does not move when one is. */
+function ClearRoom() {
+  const { t } = useTranslation()
+  return (
+    <span className="chips rests" aria-hidden="true">
+      <Button type="link" disabled tabIndex={-1}>
+        {t('action.clearFilters')}
+      </Button>
+    </span>
   )
 }
 

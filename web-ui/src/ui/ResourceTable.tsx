@@ -3,7 +3,7 @@
 // roles are spelled out because `display: block` takes them away in browsers.
 import { HistoryOutlined } from '@ant-design/icons'
 import { Button } from 'antd'
-import type { ReactNode } from 'react'
+import type { MouseEvent, ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { isApiError } from '../api/problem'
 import { getConnection } from '../lib/connection'
@@ -36,8 +36,10 @@ interface Props<T> {
   onClearFilters?: () => void
   pager?: ReactNode
   updatedAt?: number
-  /** Rows of one line, 36 px high. Each column has a class col-KEY for its width; actions appear on hover and focus. */
+  /** Rows of one line, 36 px high. Each column has a class col-KEY for its width. Actions have a column of their own, and appear on hover and focus. */
   dense?: boolean
+  /** A click anywhere in a row follows the link in its title. */
+  opens?: boolean
 }
 
 const SKELETON_ROWS = 6
@@ -70,13 +72,13 @@ export function ResourceTable<T>(props: Props<T>) {
           <thead role="rowgroup">
             <tr role="row">
               {columns.map((column) => (
-                <th key={column.key} role="columnheader" scope="col" className={[`col-${column.key}`, column.align].filter(Boolean).join(' ')} aria-sort={column.sorted}>
+                <th key={column.key} role="columnheader" scope="col" className={[`col-${column.key}`, column.align, column.sorted && 'sorted'].filter(Boolean).join(' ')} aria-sort={column.sorted}>
                   <Title column={column} />
                 </th>
               ))}
             </tr>
           </thead>
-          <tbody role="rowgroup">{rows ? rows.map((row) => <Row key={props.rowKey(row)} row={row} columns={columns} />) : <SkeletonRows columns={columns} />}</tbody>
+          <tbody role="rowgroup">{rows ? rows.map((row) => <Row key={props.rowKey(row)} row={row} columns={columns} opens={props.opens} />) : <SkeletonRows columns={columns} />}</tbody>
         </table>
       </div>
       {props.pager}
@@ -104,13 +106,25 @@ function Title<T>({ column }: { column: Column<T> }) {
 }
 
 function cellClass<T>(column: Column<T>): string {
-  const names = [`col-${column.key}`, column.align, column.kind === 'title' && 'card-title', column.kind === 'actions' && 'actions']
+  const names = [`col-${column.key}`, column.align, column.sorted && 'sorted', column.kind === 'title' && 'card-title', column.kind === 'actions' && 'actions']
   return names.filter(Boolean).join(' ')
 }
 
-function Row<T>({ row, columns }: { row: T; columns: Column<T>[] }) {
+/** What has an answer to a click of its own. */
+const OWN = 'a, button, input, select, label, summary'
+
+function openRow(event: MouseEvent<HTMLTableRowElement>) {
+  const { target, currentTarget, ctrlKey, metaKey, shiftKey } = event
+  // The end of a selection of text is no click on the row.
+  if (!(target instanceof Element) || target.closest(OWN) || getSelection()?.isCollapsed === false) return
+  // With its keys, so that it opens in a new tab where a person asks for one.
+  currentTarget.querySelector('.card-title a')?.dispatchEvent(new window.MouseEvent('click', { bubbles: true, cancelable: true, ctrlKey, metaKey, shiftKey }))
+}
+
+function Row<T>({ row, columns, opens }: { row: T; columns: Column<T>[]; opens?: boolean }) {
   return (
-    <tr role="row">
+    // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-noninteractive-element-interactions -- the link in its title is for the keyboard
+    <tr role="row" className={opens ? 'opens' : undefined} onClick={opens ? openRow : undefined}>
       {columns.map((column) => (
         <td key={column.key} role="cell" data-label={column.title} className={cellClass(column)}>
           {column.render(row)}

@@ -1,7 +1,7 @@
 // Instants in three dresses: relative with the absolute ones on hover, a
 // countdown, and absolute with its zone. A person may want all of them absolute.
 import { useTranslation } from 'react-i18next'
-import { humanDuration } from '../lib/duration'
+import { humanDuration, roughDuration } from '../lib/duration'
 import { formatInstant, formatWithZone, localZone } from '../lib/time'
 import { Hint } from './Hint'
 import { useNow } from './hooks'
@@ -12,6 +12,11 @@ interface Props {
   /** Zone of the job, shown on hover beside local time and UTC. */
   zone?: string
   fallback?: string
+}
+
+interface RelativeProps extends Props {
+  /** One unit is enough: "4 m ago". */
+  short?: boolean
 }
 
 function AbsoluteTimes({ at, zone }: { at: string; zone?: string }) {
@@ -31,17 +36,17 @@ function AbsoluteTimes({ at, zone }: { at: string; zone?: string }) {
 }
 
 /** "in 3 m 12 s", "5 s ago", "now"; all absolute times on hover, or in its place. */
-export function RelativeTime(props: Props) {
+export function RelativeTime(props: RelativeProps) {
   return useTimeStyle() === 'relative' ? <FarAway {...props} /> : <AbsoluteTime {...props} />
 }
 
-function FarAway({ at, zone, fallback = '—' }: Props) {
+function FarAway({ at, zone, fallback = '—', short }: RelativeProps) {
   const { t } = useTranslation()
   const now = useNow()
   if (!at) return <span className="muted">{fallback}</span>
   const delta = Date.parse(at) - now
   const whole = Math.trunc(delta / 1_000) * 1_000
-  const text = humanDuration(Math.abs(whole), t)
+  const text = short ? roughDuration(Math.abs(whole), t) : humanDuration(Math.abs(whole), t)
   return (
     <Hint hint={() => <AbsoluteTimes at={at} zone={zone} />}>
       <time dateTime={at} className="num nowrap">

@@ -1,4 +1,5 @@
 // What only the pages of alerts ask: not part of what every page loads.
+import { alertReceivers } from '../../api/alertReceivers'
 import { http, present, take } from '../../api/client'
 import { at, type DeliveriesQuery, type Get } from '../../api/endpoints'
 import { list, queryClient, SLOW_MS } from '../../api/queries'
@@ -20,12 +21,10 @@ export const alertApi = {
   createSilence: (body: T.AlertSilenceWrite) => take(http.POST('/api/v1/alert-silences', { body })),
   endSilence: (id: T.Id) => take(http.POST('/api/v1/alert-silences/{id}/end', { params: at(id) })),
 
-  rules: (signal?: AbortSignal) => take(http.GET('/api/v1/alert-rules', { params: { query: { limit: 200 } }, signal })),
   rule: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/alert-rules/{id}', { params: at(id), signal })),
   createRule: (body: T.AlertRuleWrite) => take(http.POST('/api/v1/alert-rules', { body })),
   updateRule: (id: T.Id, version: number, body: T.AlertRuleWrite) => take(http.PUT('/api/v1/alert-rules/{id}', { params: change(id, version), body })),
   deleteRule: (id: T.Id) => take(http.DELETE('/api/v1/alert-rules/{id}', { params: at(id) })),
-  settings: (signal?: AbortSignal) => take(http.GET('/api/v1/alert-settings', { signal })),
   updateSettings: (version: number, body: T.AlertSettingsWrite) =>
     take(http.PUT('/api/v1/alert-settings', { params: { header: { 'If-Match': `"${version}"` } }, body })),
 
@@ -46,9 +45,8 @@ export const alertQueries = {
   incident: (id: T.Id) => list(['alerts', 'incident', id], (signal) => alertApi.incident(id, signal)),
   incidentEvents: (id: T.Id, cursor?: string) => list(['alerts', 'incident', id, 'events', cursor], (signal) => alertApi.incidentEvents(id, cursor, signal)),
   silences: (all: boolean) => list(['alerts', 'silences', all], (signal) => alertApi.silences(all, signal)),
-  rules: () => list(['alerts', 'rules'], (signal) => alertApi.rules(signal), SLOW_MS),
+  ...alertReceivers,
   rule: (id: T.Id) => list(['alerts', 'rule', id], (signal) => alertApi.rule(id, signal), SLOW_MS),
-  settings: () => list(['alerts', 'settings'], (signal) => alertApi.settings(signal), SLOW_MS),
   channels: () => list(['alerts', 'channels'], (signal) => alertApi.channels(signal), SLOW_MS),
   channel: (id: T.Id) => list(['alerts', 'channel', id], (signal) => alertApi.channel(id, signal), SLOW_MS),
   deliveries: (query: DeliveriesQuery) => list(['alerts', 'deliveries', query], (signal) => alertApi.deliveries(query, signal)),

@@ -41,8 +41,8 @@ export function GalleryPage() {
           <Band label={t('gallery.empty')} steps={[]} from={BEGIN} to={END} zone={ZONE} height={90} />
         </Part>
         <Part name="Gantt">
-          <Gantt label={t('charts.gantt')} rows={course} zone={ZONE} onOpen={nothing} />
-          <Gantt label={t('runs.shards.title')} rows={shards} zone={ZONE} onOpen={nothing} />
+          <Gantt label={t('charts.gantt')} rows={course} zone={ZONE} start={course[0]?.segments[0]?.from ?? 0} onOpen={nothing} />
+          <Gantt label={t('runs.shards.title')} rows={shards} zone={ZONE} start={shards[0]?.segments[0]?.from ?? 0} onOpen={nothing} />
         </Part>
       </div>
     </Page>

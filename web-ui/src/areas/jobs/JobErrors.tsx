@@ -5,11 +5,12 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { http, take } from '../../api/client'
 import type { Body } from '../../api/endpoints'
-import { refreshJobs } from '../../api/queries'
+import { queries, refreshJobs } from '../../api/queries'
 import { statisticQueries } from '../../api/statistics'
-import type { FailureGroup, Job } from '../../api/types'
+import type { FailureGroup, Job, LastRun } from '../../api/types'
 import { useQuery } from '../../api/useQuery'
 import { said } from '../../lib/said'
+import { errorLine } from '../../lib/why'
 import { ActionButton } from '../../ui/ActionButton'
 import { useCan, useShowError } from '../../ui/hooks'
 import { message } from '../../ui/notices'
@@ -26,7 +27,7 @@ export function JobErrors({ job }: { job: Job }) {
   const { data } = errors
   if (!data?.groups || data.groups.length === 0) return null
   const columns: Column<FailureGroup>[] = [
-    { key: 'error', title: t('errorGroups.error'), kind: 'title', render: (group) => <ErrorText group={group} /> },
+    { key: 'error', title: t('errorGroups.error'), kind: 'title', render: (group) => <ErrorText group={group} recent={job.recentRuns} /> },
     { key: 'count', title: t('errorGroups.count'), align: 'right', render: (group) => <span className="num st-failed">{group.failures.toLocaleString()}</span> },
     { key: 'first', title: t('errorGroups.first'), render: (group) => <AbsoluteTime at={group.firstAt} zone={job.schedule.zone} /> },
     {
@@ -72,11 +73,27 @@ export function JobErrors({ job }: { job: Job }) {
   )
 }
 
-function ErrorText({ group }: { group: FailureGroup }) {
+/** The mask of a group begins with the kind of the error, which is for machines. */
+export const maskText = (name: string) => name.replace(/^[a-z_]+( [a-z_]+)*: /, '')
+
+/** The newest message of the group; its mask below it, if it is another text. */
+function ErrorText({ group, recent }: { group: FailureGroup; recent: LastRun[] }) {
   const { t } = useTranslation()
+  const shown = recent.find((run) => run.id === group.lastRunId)?.message
+  const asks = !shown && Boolean(group.fingerprint)
+  const run = useQuery({ ...queries.run(group.lastRunId), enabled: asks, retry: false, refetchInterval: false }).data
+  const newest = errorLine(shown ?? run?.error, t)
   if (!group.fingerprint) return <span className="muted">{t('errorGroups.others')}</span>
   if (!group.name) return <span className="muted">{t('errorGroups.unnamed', { fingerprint: group.fingerprint })}</span>
-  return <span className="any-wrap">{said(group.name, t)}</span>
+  const mask = said(maskText(group.name), t)
+  if (!newest || newest === mask) return <span className="any-wrap">{mask}</span>
+  return (
+    <>
+      <span className="any-wrap">{newest}</span>
+      <br />
+      <span className="muted small any-wrap">{mask}</span>
+    </>
+  )
 }
 
 /** Asks how many runs there are, and retries exactly these. */

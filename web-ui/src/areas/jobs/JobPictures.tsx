@@ -136,6 +136,7 @@ export function JobRecent({ job }: { job: Job }) {
       <ResourceTable
         label={title}
         dense
+        opens
         columns={columns}
         rows={runs.data && newestFirst(runs.data.items)}
         rowKey={(run) => run.id}

@@ -7,7 +7,7 @@ import { JobBackfills } from './change/JobBackfills'
 
 export function JobRunsTab() {
   const { jobId } = useParams({ from: '/app/jobs/$jobId' })
-  const search = useSearch({ from: '/app/jobs/$jobId/runs' })
+  const { why: _, ...search } = useSearch({ from: '/app/jobs/$jobId/runs' })
   const navigate = useNavigate()
   const go = (next: typeof search) => void navigate({ to: '/jobs/$jobId/runs', params: { jobId }, search: next })
   const narrow = useNarrow()

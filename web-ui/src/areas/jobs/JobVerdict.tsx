@@ -9,7 +9,7 @@ import { verdictOf, type Verdict } from './jobVerdict'
 import { zoneCity } from './shortSchedule'
 import { formatInstant, localZone } from '../../lib/time'
 import { lastRunMessage } from '../../lib/why'
-import { useLang } from '../../ui/hooks'
+import { useCan, useLang } from '../../ui/hooks'
 import { DurationText, RelativeTime } from '../../ui/TimeText'
 
 const WEEK_MS = 7 * 86_400_000
@@ -27,6 +27,7 @@ export function JobVerdict({ job }: { job: Job }) {
   const { stats7d } = job
   return (
     <section className={`card verdict ${verdict.kind}`} aria-label={t('jobs.verdict.title')}>
+      {job.neverFires && <NeverFires job={job} />}
       {verdict.kind === 'failing' ? <Failing verdict={verdict} /> : <Well verdict={verdict} any={job.recentRuns.length > 0} />}
       {job.recentRuns.length > 0 && <Peal runs={job.recentRuns} name={job.name} zone={job.schedule.zone} large />}
       {stats7d && (
@@ -36,6 +37,23 @@ export function JobVerdict({ job }: { job: Job }) {
         </p>
       )}
     </section>
+  )
+}
+
+/** No fire is left, or there never was one. */
+function NeverFires({ job }: { job: Job }) {
+  const { t } = useTranslation()
+  const lang = useLang()
+  const canEdit = useCan('editor')
+  return (
+    <p className="verdict-line">
+      <strong className="st-timeout">{t(job.recentRuns.length > 0 ? 'jobs.verdict.noFireLeft' : 'jobs.verdict.neverFires')}</strong> {job.schedule.text?.[lang]}{' '}
+      {canEdit && (
+        <Link to="/jobs/$jobId/edit" params={{ jobId: job.id }}>
+          {t('jobs.action.edit')}
+        </Link>
+      )}
+    </p>
   )
 }
 

@@ -10,7 +10,7 @@ import { lazy, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { explainQueries } from '../../api/explain'
 import { queries } from '../../api/queries'
-import type { Explanation, Job } from '../../api/types'
+import type { Explanation, Job, Run } from '../../api/types'
 import { ConsideredInstances, ExplainSteps, ExplainSummary } from '../runs/Explain'
 import { said } from '../../lib/said'
 import { useReturnFocus } from '../../ui/Dialog'
@@ -19,6 +19,7 @@ import { RunStateChip } from '../../ui/StateChip'
 import { Blank, ErrorState } from '../../ui/States'
 import { loadChunk } from '../../lib/chunk'
 import { serverNow } from '../../lib/connection'
+import { newestFirst } from '../../lib/search'
 import { formatWithZone, instantToWall, localZone, wallToInstant } from '../../lib/time'
 
 const WallPicker = lazy(() => loadChunk(() => import('../../ui/WallPicker')))
@@ -26,21 +27,28 @@ const WallPicker = lazy(() => loadChunk(() => import('../../ui/WallPicker')))
 /** Among these is one whose time has come: rows are written a few seconds ahead. */
 const RECENT = 20
 
-/** The moment of the question: an instant, or the last fire. */
+/** The moment of the question: an instant, or the last run of any cause. */
 export default function JobWhy({ job, at: asked }: { job: Job; at: string }) {
   const { t } = useTranslation()
   const go = useGo()
-  const last = useLastFire(job.id)
-  const at = asked === 'last' ? last : asked
-  const explain = useQuery({ ...explainQueries.explainFire(job.id, at ?? ''), enabled: Boolean(at) })
+  const last = useLastRun(job.id)
+  const run = asked === 'last' ? last : undefined
+  const at = asked === 'last' ? run?.fireAt : asked
+  // A run by hand has no fire time of the schedule: it is explained itself.
+  const byItself = run && run.cause !== 'schedule'
+  const ofFire = useQuery({ ...explainQueries.explainFire(job.id, at ?? ''), enabled: Boolean(at) && !byItself })
+  const ofRun = useQuery({ ...explainQueries.explainRun(run?.id ?? '', run?.state ?? 'due', run?.lingers), enabled: Boolean(byItself) })
+  const explain = byItself ? ofRun : ofFire
   const { zone } = job.schedule
   useReturnFocus()
   return (
     <Drawer open size="large" onClose={() => go(undefined)} title={t('why.title')}>
       <div className="stack">
         <p className="muted">{t('why.help')}</p>
-        <Chooser key={at ?? ''} job={job} at={at} last={last} />
-        {!at ? (
+        <Chooser key={at ?? ''} job={job} at={at} ran={Boolean(last)} />
+        {asked === 'last' && last === undefined ? (
+          <span className="skeleton why-wait" />
+        ) : !at ? (
           <Blank title={t('why.none')} help={t('why.noneHelp')} />
         ) : (
           <section className="stack" aria-live="polite">
@@ -71,14 +79,20 @@ function useGo() {
   return (at: string | undefined) => void navigate({ to: '.', search: (was: object) => ({ ...was, why: at }) })
 }
 
-/** A run by hand has no fire time of the schedule: its own page explains it. */
-function useLastFire(jobId: string): string | undefined {
-  const runs = useQuery(queries.runs({ jobId, cause: 'schedule', limit: RECENT }))
-  return runs.data?.items.find((one) => Date.parse(one.fireAt) <= serverNow())?.fireAt
+/** undefined: it is not known yet; null: there is none. */
+function useLastRun(jobId: string): Run | null | undefined {
+  const runs = useQuery(queries.runs({ jobId, limit: RECENT }))
+  if (runs.error) return null
+  return runs.data && lastRunOf(runs.data.items, serverNow())
+}
+
+/** The run with the newest fire time that has come; null: there is none. */
+export function lastRunOf(runs: Run[], now: number): Run | null {
+  return newestFirst(runs).find((one) => Date.parse(one.fireAt) <= now) ?? null
 }
 
 /** A wall time in the job's zone, and the two moments that people mean most often. */
-function Chooser({ job, at, last }: { job: Job; at: string | undefined; last: string | undefined }) {
+function Chooser({ job, at, ran }: { job: Job; at: string | undefined; ran: boolean }) {
   const { t } = useTranslation()
   const go = useGo()
   const { zone } = job.schedule
@@ -104,7 +118,7 @@ function Chooser({ job, at, last }: { job: Job; at: string | undefined; last: st
       </Button>
       <span className="muted small">{t('why.inZone', { zone })}</span>
       <span className="grow" />
-      {last && <Button onClick={() => go(last)}>{t('why.lastRun')}</Button>}
+      {ran && <Button onClick={() => go('last')}>{t('why.lastRun')}</Button>}
       {job.nextFireAt && <Button onClick={() => job.nextFireAt && go(job.nextFireAt)}>{t('why.nextFire')}</Button>}
     </form>
   )

@@ -1,6 +1,6 @@
 import { useTranslation } from 'react-i18next'
 import type { Schedule } from '../../api/types'
-import { shortSchedule } from './shortSchedule'
+import { shortSchedule, zoneCity } from './shortSchedule'
 import { useLang } from '../../ui/hooks'
 
 /** A schedule in one line; the server's sentence and the zone on hover. */
@@ -11,7 +11,7 @@ export function ShortSchedule({ schedule }: { schedule: Schedule }) {
   const whole = [schedule.expr, schedule.text?.[lang], schedule.zone].filter(Boolean).join(' · ')
   return (
     <span className={`clip${short ? '' : ' mono'}${schedule.kind === 'none' ? ' muted' : ''}`} title={schedule.kind === 'none' ? undefined : whole}>
-      {short ?? schedule.expr}
+      {short ?? [schedule.expr, schedule.expr && zoneCity(schedule.zone)].filter(Boolean).join(' ')}
     </span>
   )
 }

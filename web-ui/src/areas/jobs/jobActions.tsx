@@ -77,7 +77,7 @@ function useJobActions(job: Job, onDeleted?: () => void) {
   return { pause, resume, remove }
 }
 
-/** Run, pause or resume, and "…" with the rest. Hidden where the role forbids. */
+/** Run, pause or resume, and "…" with the rest; a row of a list has the pause in "…" too. Hidden where the role forbids. */
 export function JobActions({ job, compact, onDeleted }: { job: Job; compact?: boolean; onDeleted?: () => void }) {
   const { t } = useTranslation()
   const navigate = useNavigate()
@@ -90,6 +90,20 @@ export function JobActions({ job, compact, onDeleted }: { job: Job; compact?: bo
   const toggle = paused ? resume : pause
   const toggleText = t(paused ? 'jobs.action.resume' : 'jobs.action.pause')
   const toggleIcon = paused ? <PlayCircleOutlined /> : <PauseOutlined />
+  const items = [
+    ...(compact ? [{ key: 'toggle', icon: toggleIcon, label: toggleText }] : []),
+    ...(canEdit
+      ? [
+          { key: 'edit', icon: <EditOutlined />, label: t('jobs.action.edit') },
+          { key: 'delete', icon: <DeleteOutlined />, label: t('jobs.action.delete'), danger: true },
+        ]
+      : []),
+  ]
+  const choose = (key: string) => {
+    if (key === 'edit') void navigate({ to: '/jobs/$jobId/edit', params: { jobId: job.id } })
+    else if (key === 'delete') remove()
+    else void toggle()
+  }
   return (
     <span className="row tight no-wrap">
       <ActionButton
@@ -97,32 +111,20 @@ export function JobActions({ job, compact, onDeleted }: { job: Job; compact?: bo
         type={compact ? 'default' : 'primary'}
         icon={<CaretRightOutlined />}
         onClick={() => setRunning(true)}
+        title={compact ? t('jobs.action.run') : undefined}
         aria-label={compact ? `${t('jobs.action.run')}: ${job.name}` : undefined}
       >
-        {t('jobs.action.run')}
+        {compact ? null : t('jobs.action.run')}
       </ActionButton>
-      <ActionButton
-        size={compact ? 'small' : 'middle'}
-        icon={toggleIcon}
-        onClick={toggle}
-        title={compact ? toggleText : undefined}
-        aria-label={compact ? `${toggleText}: ${job.name}` : undefined}
-      >
-        {compact ? null : toggleText}
-      </ActionButton>
-      {canEdit && (
+      {!compact && (
+        <ActionButton icon={toggleIcon} onClick={toggle}>
+          {toggleText}
+        </ActionButton>
+      )}
+      {items.length > 0 && (
         <MenuButton
           button={{ type: 'default', size: compact ? 'small' : 'middle', icon: <EllipsisOutlined />, 'aria-label': t('action.more', { name: job.name }) }}
-          menu={{
-            items: [
-              { key: 'edit', icon: <EditOutlined />, label: t('jobs.action.edit') },
-              { key: 'delete', icon: <DeleteOutlined />, label: t('jobs.action.delete'), danger: true },
-            ],
-            onClick: ({ key }) => {
-              if (key === 'edit') void navigate({ to: '/jobs/$jobId/edit', params: { jobId: job.id } })
-              else remove()
-            },
-          }}
+          menu={{ items, onClick: ({ key }) => choose(key) }}
         />
       )}
       {running && <RunNowDialog job={job} onClose={() => setRunning(false)} />}

@@ -65,11 +65,11 @@ export function LastRunCell({ job }: { job: Job }) {
       <Link to="/runs/$runId" params={{ runId: lastRun.id }}>
         <RunStateChip state={lastRun.state} />
       </Link>
-      <span className="muted">
-        <RelativeTime at={lastRun.finishedAt ?? lastRun.fireAt} zone={job.schedule.zone} />
+      <span className="clip muted">
+        <RelativeTime at={lastRun.finishedAt ?? lastRun.fireAt} zone={job.schedule.zone} short />
       </span>
       {why && (
-        <span className={`clip${piles ? ' st-timeout' : ''}`} title={why}>
+        <span className={`clip last-why${piles ? ' st-timeout' : ''}`} title={why}>
           {why}
         </span>
       )}

@@ -4,6 +4,7 @@ import type { TFunction } from 'i18next'
 import type { Schedule } from '../../api/types'
 import { parseDuration } from '../../lib/duration'
 import { formatInstant } from '../../lib/time'
+import { cronFields, roundStepOf, stepOf, valuesOf, type CronFields } from './cronFields'
 
 type Lang = 'en' | 'zh'
 type Unit = 's' | 'min' | 'h' | 'd'
@@ -37,103 +38,102 @@ export function shortSchedule(schedule: Schedule, t: TFunction, lang: Lang): str
   }
 }
 
-const ALIASES: Record<string, string> = { '@hourly': '0 * * * *', '@daily': '0 0 * * *', '@midnight': '0 0 * * *', '@weekly': '0 0 * * 0', '@monthly': '0 0 1 * *', '@yearly': '0 0 1 1 *', '@annually': '0 0 1 1 *' }
-
-interface Fields {
-  second: string
-  minute: string
-  hour: string
-  day: string
-  month: string
-  weekday: string
-  quartz: boolean
-}
-
-/** The fields of an expression; undefined where a year is given. */
-function fieldsOf(schedule: Schedule): Fields | undefined {
-  const text = (schedule.expr ?? '').trim()
-  const parts = (ALIASES[text.toLowerCase()] ?? text).toUpperCase().split(/\s+/)
-  const quartz = schedule.dialect === 'quartz'
-  if (parts.length === 5) parts.unshift('0')
-  if (parts.length === 7 && parts[6] === '*') parts.pop()
-  if (parts.length !== 6) return undefined
-  const [second = '', minute = '', hour = '', day = '', month = '', weekday = ''] = parts.map((part) => (part === '?' ? '*' : part))
-  return { second, minute, hour, day, month, weekday, quartz }
-}
+/** How many values a text lists. */
+const LISTED = 3
+const MONTHS_LISTED = 4
 
 function cronText(schedule: Schedule, t: TFunction, lang: Lang): string | undefined {
-  const fields = fieldsOf(schedule)
-  if (!fields) return undefined
-  const days = daysText(fields, t, lang)
-  if (days === undefined) return undefined
-  const interval = intervalText(fields, t)
-  if (interval) return [days, interval, days && zoneCity(schedule.zone)].filter(Boolean).join(' ')
+  const fields = cronFields(schedule)
+  const days = fields && daysText(fields, t, lang)
+  if (!fields || days === undefined) return undefined
+  const { minutes, hours } = fields
+  const zone = zoneCity(schedule.zone)
   const clock = clockText(fields)
-  return clock && `${days || t('jobs.short.daily')} ${clock} ${zoneCity(schedule.zone)}`
+  if (clock) return `${days || t('jobs.short.daily')} ${clock} ${zone}`
+  const within = withinHour(fields, t)
+  if (!within) return undefined
+  if (hours.length === 24) return [days, within, days && zone].filter(Boolean).join(' ')
+  const round = hours.length > 1 && minutes.length <= LISTED ? roundStepOf(hours, 24) : undefined
+  if (round) return [days, hoursText(fields, round, t), zone].filter(Boolean).join(' ')
+  // Between the first and the last of each day.
+  const step = hours.length === 1 ? 1 : stepOf(hours)
+  const every = step === 1 ? within : step && minutes.length === 1 ? everyText(step * HOUR_MS, t) : undefined
+  const span = `${clockOf(hours[0], minutes[0])}–${clockOf(hours.at(-1), minutes.at(-1))}`
+  return every && [days, span, zone, minutes.length === 1 && step === 1 ? t('jobs.short.each_h') : every].filter(Boolean).join(' ')
 }
 
-/** n of "*" with a step and "0/n"; 1 of "*". */
-function stepOf(field: string): number | undefined {
-  if (field === '*') return 1
-  const step = /^(?:\*|0)\/(\d+)$/.exec(field)?.[1]
-  return step ? Number(step) : undefined
+const HOUR_MS = 3_600_000
+const two = (value = 0) => String(value).padStart(2, '0')
+const clockOf = (hour?: number, minute?: number) => `${two(hour)}:${two(minute)}`
+const secondText = (second = 0) => (second === 0 ? '' : `:${two(second)}`)
+
+/** ":05", ":05:30" */
+function minuteList({ minutes, seconds }: CronFields): string {
+  return minutes.map((minute) => `:${two(minute)}${secondText(seconds[0])}`).join(', ')
 }
 
-const isNumber = (field: string) => /^\d+$/.test(field)
-
-/** "every 5 min": it fires in even steps of the day. */
-function intervalText({ second, minute, hour }: Fields, t: TFunction): string | undefined {
-  const seconds = stepOf(second)
-  if (seconds && 60 % seconds === 0 && minute === '*' && hour === '*') return everyText(seconds * 1_000, t)
-  if (isNumber(second) && minute === '*' && hour === '*') return everyText(60_000, t)
-  if (second !== '0') return undefined
-  const minutes = stepOf(minute)
-  if (minutes && 60 % minutes === 0 && hour === '*') return everyText(minutes * 60_000, t)
-  const later = laterStep(minute, 60)
-  if (later && hour === '*') return from(everyText(later.step * 60_000, t), `:${two(later.first)}`, t)
-  const hours = stepOf(hour)
-  if (!isNumber(minute)) return undefined
-  const laterHour = laterStep(hour, 24)
-  if (laterHour) return from(everyText(laterHour.step * 3_600_000, t), `${two(laterHour.first)}:${two(minute)}`, t)
-  if (!hours || 24 % hours !== 0) return undefined
-  const every = everyText(hours * 3_600_000, t)
-  return minute === '0' ? every : `${every} :${two(minute)}`
+/** "every 5 min": how it fires within each hour. */
+function withinHour(fields: CronFields, t: TFunction): string | undefined {
+  const { seconds, minutes } = fields
+  const [second = 0] = seconds
+  if (minutes.length === 60) {
+    if (seconds.length === 1) return everyText(60_000, t)
+    const step = roundStepOf(seconds, 60)
+    if (step) return everyText(step * 1_000, t)
+    return seconds.length <= LISTED ? t('jobs.short.atSeconds', { every: everyText(60_000, t), list: seconds.join(', ') }) : undefined
+  }
+  if (seconds.length > 1) return undefined
+  const [first = 0] = minutes
+  const step = roundStepOf(minutes, 60)
+  if (step) {
+    const every = everyText(step * 60_000, t)
+    return first + second > 0 ? t('jobs.short.from', { every, at: `:${two(first)}${secondText(second)}` }) : every
+  }
+  if (minutes.length > LISTED) return undefined
+  const hourly = t('jobs.short.each_h')
+  return minutes.length === 1 && first + second === 0 ? hourly : `${hourly} ${minuteList(fields)}`
 }
 
-/** "4/6": even steps that do not begin at 0. */
-function laterStep(field: string, of: number): { first: string; step: number } | undefined {
-  const [, first = '', text = ''] = /^(\d+)\/(\d+)$/.exec(field) ?? []
-  const step = Number(text)
-  return step > 0 && of % step === 0 && Number(first) > 0 && Number(first) < step ? { first, step } : undefined
+/** "every 6 h :25", "every 6 h from 04:17" */
+function hoursText(fields: CronFields, step: number, t: TFunction): string | undefined {
+  const { seconds, minutes, hours } = fields
+  if (seconds.length > 1) return undefined
+  const every = everyText(step * HOUR_MS, t)
+  const [first = 0] = hours
+  if (first > 0 && minutes.length === 1) return t('jobs.short.from', { every, at: clockOf(first, minutes[0]) + secondText(seconds[0]) })
+  if (first > 0) return undefined
+  return minutes.length === 1 && minutes[0] === 0 && seconds[0] === 0 ? every : `${every} ${minuteList(fields)}`
 }
 
-const from = (every: string | undefined, at: string, t: TFunction) => every && t('jobs.short.from', { every, at })
-const two = (field: string) => field.padStart(2, '0')
-
-/** "02:00", "02:00, 14:00": at most three times of the day. */
-function clockText({ second, minute, hour }: Fields): string | undefined {
-  if (!isNumber(second) || !isNumber(minute) || !/^\d+(,\d+){0,2}$/.test(hour)) return undefined
-  const end = `:${two(minute)}${second === '0' ? '' : `:${two(second)}`}`
-  return hour.split(',').map((one) => two(one) + end).join(', ')
+/** "02:00", "02:00, 14:00": a few times of the day. */
+function clockText({ seconds, minutes, hours }: CronFields): string | undefined {
+  if (seconds.length > 1 || hours.length * minutes.length > LISTED || roundStepOf(hours, 24) === 24 / LISTED) return undefined
+  return hours.flatMap((hour) => minutes.map((minute) => clockOf(hour, minute) + secondText(seconds[0]))).join(', ')
 }
 
 /** "Mon–Fri"; "" for every day; undefined for days without a short form. */
-function daysText(fields: Fields, t: TFunction, lang: Lang): string | undefined {
+function daysText(fields: CronFields, t: TFunction, lang: Lang): string | undefined {
   const { day, month, weekday } = fields
   if (day === '*' && month === '*') return weekday === '*' ? '' : weekdaysText(fields, lang)
   if (weekday !== '*') return undefined
   if (day === 'L' && month === '*') return t('jobs.short.lastDay')
-  if (!isNumber(day)) return undefined
-  if (month === '*') return t('jobs.short.monthly', { day })
-  const number = isNumber(month) ? Number(month) : MONTHS.indexOf(month) + 1
-  if (number < 1 || number > 12) return undefined
-  return new Intl.DateTimeFormat(lang === 'zh' ? 'zh-CN' : 'en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' }).format(new Date(Date.UTC(2024, number - 1, Number(day))))
+  const days = valuesOf(day, 1, 31)
+  if (!days || days.length > LISTED) return undefined
+  const listed = days.join(', ')
+  if (month === '*') return t('jobs.short.monthly', { day: listed })
+  const months = valuesOf(MONTHS.reduce((text, name, i) => text.replaceAll(name, String(i + 1)), month), 1, 12)
+  if (!months || months.length > MONTHS_LISTED) return undefined
+  // Only the month comes from a date: 31 February has to stay as it is written.
+  const format = new Intl.DateTimeFormat(lang === 'zh' ? 'zh-CN' : 'en-GB', { month: 'short', timeZone: 'UTC' })
+  return t('jobs.short.date', { day: listed, month: months.map((one) => format.format(Date.UTC(2024, one - 1, 1))).join(', ') })
 }
 
 const MONTHS = ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC']
 const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT']
 
-function weekdaysText({ weekday, quartz }: Fields, lang: Lang): string | undefined {
+const isNumber = (text: string) => /^\d+$/.test(text)
+
+function weekdaysText({ weekday, quartz }: CronFields, lang: Lang): string | undefined {
   const format = new Intl.DateTimeFormat(lang === 'zh' ? 'zh-CN' : 'en-GB', { weekday: 'short', timeZone: 'UTC' })
   const nameOf = (text: string): string | undefined => {
     const named = WEEKDAYS.indexOf(text)

@@ -4,10 +4,10 @@ import './runs.css'
 import { useTranslation } from 'react-i18next'
 import type { Explanation, InstanceVerdict } from '../../api/types'
 import { humanDuration } from '../../lib/duration'
-import { stepRows, type StepKind, type StepRow } from './explain'
+import { stepRows, withoutError, type StepKind, type StepRow } from './explain'
 import { formatInstant, localZone } from '../../lib/time'
 import { saidIn } from '../../lib/said'
-import { onOurClock } from '../../lib/why'
+import { firstLine, onOurClock } from '../../lib/why'
 import { useLang } from '../../ui/hooks'
 import { VerdictChip } from '../../ui/StateChip'
 import { StateIcon, type IconName } from '../../ui/StateIcon'
@@ -29,13 +29,13 @@ const SIGNS: Record<StepKind, IconName> = {
   part_ended: 'dot',
 }
 
-export function ExplainSummary({ explanation }: { explanation: Explanation }) {
+export function ExplainSummary({ explanation, error = '' }: { explanation: Explanation; error?: string }) {
   const { t } = useTranslation()
   const lang = useLang()
   const { party } = explanation
   return (
     <p className="explain-summary">
-      {saidIn(onOurClock(explanation.summary[lang]), t)}
+      {saidIn(onOurClock(withoutError(explanation.summary[lang], firstLine(error))), t)}
       {party && (
         <>
           {' '}

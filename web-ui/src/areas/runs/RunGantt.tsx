@@ -32,7 +32,7 @@ export function RunGantt({ run }: { run: RunDetail }) {
   const ghost = useGhost(run)
   if (ghost) rows.push(ghost)
   if (rows.length === 0) return <p className="muted">{t('runs.detail.noAttempt')}</p>
-  return <Gantt label={t('charts.gantt')} rows={rows} zone={zone} onOpen={(runId) => void navigate({ to: '/runs/$runId', params: { runId } })} />
+  return <Gantt label={t('charts.gantt')} rows={rows} zone={zone} start={Date.parse(run.fireAt)} onOpen={(runId) => void navigate({ to: '/runs/$runId', params: { runId } })} />
 }
 
 /** p95 of the job's last 7 days, and the timeout that the run has. */
@@ -72,7 +72,7 @@ export function PartsGantt({ run }: { run: RunDetail }) {
   const more = Math.max(0, (run.shards ?? 0) - PARTS_SHOWN)
   return (
     <>
-      <Gantt label={t('charts.gantt')} rows={rows} zone={zone} onOpen={(runId) => void navigate({ to: '/runs/$runId', params: { runId } })} />
+      <Gantt label={t('charts.gantt')} rows={rows} zone={zone} start={Date.parse(run.fireAt)} onOpen={(runId) => void navigate({ to: '/runs/$runId', params: { runId } })} />
       {more > 0 && <p className="muted small">{t('charts.moreParts', { count: more })}</p>}
     </>
   )

@@ -28,7 +28,7 @@ import { ErrorState, PageSkeleton } from '../../ui/States'
 import { AbsoluteTime, DurationText } from '../../ui/TimeText'
 import { TextField } from '../../ui/TextField'
 import { useConfirm } from '../../ui/useConfirm'
-import { errorLine, reasonText } from '../../lib/why'
+import { reasonText } from '../../lib/why'
 import { RunDuration } from './RunTable'
 
 const RetryDialog = later(() => import('./RetryDialog'))
@@ -68,8 +68,8 @@ function Content({ run }: { run: RunDetail }) {
     >
       <div className="stack">
         {run.lingers && <Alert type="warning" showIcon title={t('runs.detail.lingersTitle')} description={t('runs.detail.lingersHelp')} />}
+        <RunSentence run={run} explanation={explain.data} />
         <RunErrors run={run} />
-        <RunFacts run={run} explanation={explain.data} />
         <RunProgress run={run} />
         <RunSnoozes run={run} />
         {run.stage && <RunShards run={run} />}
@@ -79,6 +79,7 @@ function Content({ run }: { run: RunDetail }) {
         </section>
         {!run.stage && hasBegun(run) && <LogView run={run} />}
         <RunCompare run={run} />
+        <RunFacts run={run} />
         <section className="card">
           <h2>{t('explain.steps')}</h2>
           {explain.data ? (
@@ -117,17 +118,25 @@ function hasBegun(run: RunDetail): boolean {
   return run.attempt > 0 && run.state !== 'offered'
 }
 
-function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanation | undefined }) {
+/** The first sentence; the error has its own place below it. */
+function RunSentence({ run, explanation }: { run: RunDetail; explanation: Explanation | undefined }) {
   const { t } = useTranslation()
-  const reason = reasonText(run, t)
   return (
     <section className="card" aria-label={t('explain.title')}>
-      {explanation ? <ExplainSummary explanation={explanation} /> : <p className="explain-summary">{errorLine(run.error, t) || reason || <>&nbsp;</>}</p>}
+      {explanation ? <ExplainSummary explanation={explanation} error={run.error} /> : <p className="explain-summary">{reasonText(run, t) || <>&nbsp;</>}</p>}
+    </section>
+  )
+}
+
+function RunFacts({ run }: { run: RunDetail }) {
+  const { t } = useTranslation()
+  return (
+    <section className="card" aria-label={t('runs.detail.facts')}>
       <dl className="facts">
         <Fact label={t('runs.list.fireAt')}>
           <AbsoluteTime at={run.fireAt} ms />
         </Fact>
-        <Fact label={t('runs.list.cause')}>
+        <Fact label={t('runs.detail.triggeredBy')}>
           {t(`runs.cause.${run.cause}`)}
           <Requester by={run.requestedBy} />
         </Fact>
@@ -187,7 +196,7 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
             </span>
           </Fact>
         )}
-        {run.message && run.message !== run.error && !run.stage && <Fact label={t('runs.detail.why')}>{said(run.message, t)}</Fact>}
+        {run.message && !run.stage && !run.error?.includes(run.message) && <Fact label={t('runs.detail.why')}>{said(run.message, t)}</Fact>}
         {run.note && <Fact label={t('field.note')}>{run.note}</Fact>}
         {run.notBefore && run.notBefore > run.fireAt && (run.state === 'due' || run.state === 'retry_wait') && (
           <Fact label={t('runs.detail.notBefore')}>
@@ -296,7 +305,7 @@ export function RunErrors({ run }: { run: RunDetail }) {
   const { t } = useTranslation()
   const broken = run.attempts.filter((one) => (one.error || one.stack) && one.errorKind !== SNOOZED)
   if (broken.length === 0) {
-    return run.error && run.errorKind !== SNOOZED && run.reason !== SNOOZED ? <Alert type="error" showIcon title={run.errorKind || t('runs.detail.error')} description={<span className="any-wrap">{said(run.error, t)}</span>} /> : null
+    return run.error && run.errorKind !== SNOOZED && run.reason !== SNOOZED ? <Alert type="error" showIcon title={t('runs.detail.error')} description={<span className="any-wrap">{said(run.error, t)}</span>} /> : null
   }
   return (
     <section className="card stack gap-2">
@@ -305,7 +314,7 @@ export function RunErrors({ run }: { run: RunDetail }) {
         <details key={attempt.fence} open={i === broken.length - 1}>
           <summary>
             {t('runs.detail.attempt', { n: attempt.number })} · <RunStateChip state={attempt.state} />{' '}
-            {attempt.errorKind && <span className="mono">{attempt.errorKind}</span>}
+            {attempt.number >= run.maxAttempts && <span className="muted">{t('runs.detail.notRetried', { count: run.maxAttempts })}</span>}
             {attempt.instance && <span className="muted"> · {attempt.instance.name}</span>}
           </summary>
           <pre className="code-block wrap above-1" tabIndex={0} role="region" aria-label={t('runs.detail.error')}>

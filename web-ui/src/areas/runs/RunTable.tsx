@@ -34,6 +34,7 @@ export function RunTable({ search, onChange, jobId }: Controlled) {
       <ResourceTable
         label={t('runs.list.title')}
         dense
+        opens
         columns={columns}
         rows={rows}
         rowKey={(run) => run.id}

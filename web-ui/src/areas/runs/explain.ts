@@ -33,6 +33,16 @@ export function stepRows(steps: ExplanationStep[], fireAt: string): StepRow[] {
   })
 }
 
+/** The server's sentence without the error, which has a place of its own on the page. */
+export function withoutError(text: string, error: string): string {
+  const at = error ? text.indexOf(error) : -1
+  if (at < 0) return text
+  const before = text.slice(0, at).replace(/\s*[:：,，]?\s*["“]?$/, '')
+  const after = text.slice(at + error.length).replace(/^["”]/, '')
+  // A sentence that the error began has lost it with its full stop.
+  return before ? before + after : after.replace(/^[\s.。:：]+/, '')
+}
+
 function kindOf(code: string): StepKind {
   return code.split(':', 1)[0] as StepKind
 }

@@ -11,13 +11,22 @@ const ms = (at: string | null | undefined): number | undefined => (at ? Date.par
 
 const later = (at: number | undefined, than: number): number | undefined => (at === undefined ? undefined : Math.max(at, than))
 
+type Add = (kind: GanttKind, from: number | undefined, to: number | undefined) => void
+
 /** Adds a segment if both ends are known and in order. */
-function adder(state: RunState) {
+function adder(state: RunState): { segments: GanttSegment[]; add: Add } {
   const segments: GanttSegment[] = []
-  const add = (kind: GanttKind, from: number | undefined, to: number | undefined) => {
+  const add: Add = (kind, from, to) => {
     if (from !== undefined && to !== undefined && to >= from) segments.push({ kind, from, to, state })
   }
   return { segments, add }
+}
+
+/** The handler's own time, and then the time until its end was known. */
+function addRun(add: Add, started: number | undefined, finished: number | undefined, durationMs: number | null | undefined, now: number) {
+  const end = started !== undefined && finished !== undefined && typeof durationMs === 'number' ? Math.min(started + durationMs, finished) : finished
+  add('run', started, end ?? Math.max(now, started ?? now))
+  if (end !== undefined && finished !== undefined && finished > end) add('report', end, finished)
 }
 
 /** One row per attempt; an open end reaches to now. Without an attempt, one row waits. */
@@ -37,7 +46,8 @@ export function segmentsOf(run: RunDetail, now: number): TimelineRow[] {
     add(i === 0 ? 'wait' : 'gap', previousEnd, offered)
     // An offer may be made ahead of the fire time; what it waits for counts from there.
     add('offer', later(offered, previousEnd), started ?? finished ?? now)
-    add('run', started, finished ?? Math.max(now, started ?? now))
+    // The time of the handler is known for the attempt that ended the run.
+    addRun(add, started, finished, i === run.attempts.length - 1 ? run.durationMs : null, now)
     previousEnd = finished ?? previousEnd
     return { attempt: attempt.number, segments }
   })
@@ -52,7 +62,7 @@ export function segmentsOfPart(part: Run, now: number): GanttSegment[] {
   const finished = ms(part.finishedAt)
   add('wait', made, offered ?? finished ?? now)
   add('offer', later(offered, made), started ?? finished ?? now)
-  add('run', started, finished ?? Math.max(now, started ?? now))
+  addRun(add, started, finished, part.durationMs, now)
   return segments
 }
 

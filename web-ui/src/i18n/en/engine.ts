@@ -1,7 +1,7 @@
 export const engine = {
   explain: {
     title: 'Why it ran as it did',
-    party: 'Cause: {{who}}',
+    party: 'Due to: {{who}}',
     by_handler: 'handler',
     by_executor: 'executor',
     by_admin: 'admin',
@@ -45,8 +45,8 @@ export const engine = {
     nextFire: 'Next fire',
     before: 'Fire time before',
     after: 'Fire time after',
-    none: 'No moment is chosen yet',
-    noneHelp: 'Choose one above, or begin with the last run of this job.',
+    none: 'This job has not run yet',
+    noneHelp: 'Choose a moment above to see when its schedule fires around it.',
     openRun: 'Open the run',
   },
   backfill: {

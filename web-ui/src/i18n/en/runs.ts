@@ -99,6 +99,10 @@ export const runs = {
     emptyHelp: 'Each fire time of a job leaves one run here, with its state, its reason and its log. Run a job now to see the first.',
   },
   detail: {
+    facts: 'Facts',
+    notRetried_one: 'not retried: {{count}} attempt',
+    notRetried_other: 'not retried: {{count}} attempts',
+    triggeredBy: 'Triggered by',
     trace: 'Trace',
     title: 'Run {{id}}',
     cancel: 'Cancel run',

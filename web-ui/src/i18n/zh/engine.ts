@@ -3,7 +3,7 @@ import type { engine as en } from '../en/engine'
 export const engine: typeof en = {
   explain: {
     title: '为什么这样运行',
-    party: '原因方：{{who}}',
+    party: '责任方：{{who}}',
     by_handler: '处理器',
     by_executor: '执行器',
     by_admin: '管理节点',
@@ -47,8 +47,8 @@ export const engine: typeof en = {
     nextFire: '下次触发',
     before: '上一个触发时间',
     after: '下一个触发时间',
-    none: '尚未选择时刻',
-    noneHelp: '请在上方选择，或从该任务最近一次执行开始。',
+    none: '这个任务还没有执行过',
+    noneHelp: '请在上方选择时刻，查看调度在其前后何时触发。',
     openRun: '打开执行详情',
   },
   backfill: {

@@ -101,6 +101,10 @@ export const runs: typeof en = {
     emptyHelp: '任务的每个触发时间都会在这里留下一条执行记录，含状态、原因和日志。立即运行一个任务即可看到第一条。',
   },
   detail: {
+    facts: '概况',
+    notRetried_one: '不再重试：共 {{count}} 次尝试',
+    notRetried_other: '不再重试：共 {{count}} 次尝试',
+    triggeredBy: '触发方式',
     trace: '链路追踪',
     title: '执行 {{id}}',
     cancel: '取消执行',

@@ -108,6 +108,28 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
     }
   }
 
+  /** Asks before a schedule without any fire time is saved. A schedule with a fault is for the server to refuse. */
+  const firesOrMeant = async (): Promise<boolean> => {
+    const spec = scheduleOf(schedule)
+    if (!spec || spec.kind === 'none' || stored?.neverFires) return true
+    const preview = await api.previewSchedule(spec, 1).catch(() => undefined)
+    if (!preview?.neverFires) return true
+    return modal.confirm({
+      title: t('jobs.form.neverTitle'),
+      content: t('jobs.form.neverHelp'),
+      okText: t('jobs.form.saveAnyway'),
+      cancelText: t('action.back'),
+      autoFocusButton: 'cancel',
+    })
+  }
+
+  const finish = async () => {
+    setBusy(true)
+    const meantSo = await firesOrMeant()
+    setBusy(false)
+    if (meantSo) await save()
+  }
+
   const refused = async (err: unknown, mine: JobWrite, allow: Lenient) => {
     if (stored && isApiError(err) && (err.code === 'revision_mismatch' || err.status === 412)) {
       const current = err.current ?? (await api.job(stored.id).catch(() => undefined))
@@ -159,7 +181,7 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
         const kind = changed.schedule?.kind
         if (kind && !stored && !form.isFieldTouched('blocking')) form.setFields([{ name: 'blocking', value: defaultBlocking(kind), touched: false }])
       }}
-      onFinish={() => void save()}
+      onFinish={() => void finish()}
       onFinishFailed={() => setAdvancedOpen(true)}
     >
       <div className="form-grid">

@@ -13,6 +13,7 @@ import { ExecutorSelect } from '../../../ui/ExecutorSelect'
 import { HandlerInput, SchemaHint, useCatalogue } from './HandlerFields'
 import { InputEditor } from '../../../ui/input/InputEditor'
 import { parseInput } from '../../../ui/input/JsonEditor'
+import { NobodyTold } from './NobodyTold'
 import { RoutingFields, SendFields } from './RoutingFields'
 import { CronFault, useCronFault } from '../SchedulePreview'
 import { ScriptFields } from './ScriptFields'
@@ -358,6 +359,7 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
           <Input.Password autoComplete="new-password" />
         </Form.Item>
       </div>
+      <NobodyTold />
     </Section>
   )
 }
