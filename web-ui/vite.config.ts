@@ -22,6 +22,7 @@ const group = (name: string, ...tests: string[]) => ({ name, test: new RegExp(te
 const groups = [
   { name: 'shell', tags: ['$initial' as const] },
   group('icons', 'node_modules/@ant-design/icons'),
+  group('said', source('lib/(?:said|why)\\.')),
   group('common', library('alert'), source(`lib/|api/|ui/(?:${light})\\.|ui/input/JsonView|areas/(?:integrations/scripts|calendars/calendars)\\.`)),
   group('data', source('areas/(?:alerts/(?:alerts|AlertWords|Rendered|RuleText)|access/(?:access|BoundTo|PeopleTabs)|executors/(?:executors|limits|maintenance|joining|FleetTabs|InstanceLoad)|integrations/(?:connections|IntegrationTabs|scriptWords))\\.')),
   group('lists', source(`ui/(?:${ofLists})\\.|shell/(?:OtherTenant|MaintenanceNotice)|areas/login/Gate`)),

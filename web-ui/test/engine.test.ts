@@ -6,7 +6,8 @@ import { holdersOf, summaryOf, termsOf, zonesText } from '../src/areas/cluster/p
 import { stepRows } from '../src/areas/runs/explain'
 import { fieldPath, fieldsOf, newJob, scheduleOf } from '../src/areas/jobs/form/jobForm'
 import { limitRows } from '../src/areas/executors/limitWords'
-import { excludedBy, onOurClock } from '../src/lib/why'
+import { excludedBy } from '../src/areas/calendars/calendar'
+import { onOurClock } from '../src/lib/why'
 
 const t = ((key: string, values?: object) => (values ? `${key} ${JSON.stringify(values)}` : key)) as never
 

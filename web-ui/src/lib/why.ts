@@ -1,8 +1,7 @@
 import i18next, { type TFunction } from 'i18next'
-import type { Exclusion, LastRun, Run, RunDetail, Timer } from '../api/types'
+import type { LastRun, Run, RunDetail, Timer } from '../api/types'
 import { serverNow } from './connection'
 import { said } from './said'
-import { formatWall } from '../areas/calendars/calendar'
 import { formatWithZone } from './time'
 
 /** Why a run is as it is, in the person's language; "" when there is nothing to say. */
@@ -59,13 +58,4 @@ const INSTANT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z/g
 /** The server's sentences hold instants in UTC; people read their own clock, with its zone. */
 export function onOurClock(text: string, zone?: string): string {
   return text.replace(INSTANT, (at, fraction: string | undefined) => formatWithZone(at, zone, fraction !== undefined && fraction !== '.000'))
-}
-
-/** "National Day", "weekend", "blackout until …": what of a calendar takes a fire time out. */
-export function excludedBy(exclusion: Exclusion, zone: string, t: TFunction): string {
-  const { kind, name, until } = exclusion
-  if (kind === 'weekend') return t('calendars.weekendDay')
-  if (kind === 'holiday') return name || t('calendars.holiday')
-  const window = t('calendars.blackout', { until: until ? formatWall(until, zone) : '' })
-  return name ? `${name} (${window})` : window
 }

@@ -1,6 +1,7 @@
 // Days and windows of a calendar as lines of text, which people type, paste
 // and sort faster than they click; and what two versions differ in.
-import type { Blackout, CalendarDay, CalendarSpec, Weekday } from '../../api/types'
+import type { TFunction } from 'i18next'
+import type { Blackout, CalendarDay, CalendarSpec, Exclusion, Weekday } from '../../api/types'
 import { instantToWall, wallToInstant } from '../../lib/time'
 
 /** Why a line is not understood; the texts are in the page's language. */
@@ -158,4 +159,13 @@ function diffLists<T>(part: CalendarChange['part'], older: T[], newer: T[], say:
     ...only(older, newer).map((before) => ({ part, kind: 'removed' as const, before, after: '' })),
     ...only(newer, older).map((after) => ({ part, kind: 'added' as const, before: '', after })),
   ]
+}
+
+/** "National Day", "weekend", "blackout until …": what of a calendar takes a fire time out. */
+export function excludedBy(exclusion: Exclusion, zone: string, t: TFunction): string {
+  const { kind, name, until } = exclusion
+  if (kind === 'weekend') return t('calendars.weekendDay')
+  if (kind === 'holiday') return name || t('calendars.holiday')
+  const window = t('calendars.blackout', { until: until ? formatWall(until, zone) : '' })
+  return name ? `${name} (${window})` : window
 }

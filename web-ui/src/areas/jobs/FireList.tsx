@@ -1,8 +1,8 @@
 import './jobs.css'
 import { useTranslation } from 'react-i18next'
 import type { Fire } from '../../api/types'
-import { excludedBy } from '../../lib/why'
 import { formatInstant, localZone, zoneOffset } from '../../lib/time'
+import { excludedBy } from '../calendars/calendar'
 import { RelativeTime } from '../../ui/TimeText'
 
 /** The next fire times in the job's zone and, where it differs, in mine. */
