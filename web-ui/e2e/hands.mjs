@@ -37,6 +37,8 @@ test('a job is made, run, read and cancelled by the keyboard alone', async () =>
   await page.keyboard.type(name)
   await pick('Executor', env.executor)
   await pick('Handler', env.handler)
+  await tabTo(field('Cron expression'))
+  await page.keyboard.type('0 30 4 * * *')
   const create = page.getByRole('button', { name: 'Create', exact: true })
   await tabTo(create)
   await page.keyboard.press('Enter')

@@ -62,7 +62,7 @@ test('timers are listed, found by key, explained, and cancelled after a question
   await page.getByText('How timers have ended').click()
   const statistics = page.getByRole('table', { name: 'How timers have ended' })
   await says(statistics, /All[^]*\d{4}-\d\d-\d\d[^:]*2/)
-  await choose('Time span', 'Last 24 hours')
+  await choose('Time span', 'Last 24 hours, by hour')
   await says(statistics, /All[^]*\d\d:00/)
   await settled(page)
   await shot(page, 'timer-statistics')

@@ -79,14 +79,15 @@ func countTold(g *gorm.DB, list []noun.Incident) error {
 	if err := g.Model(&deliveryRow{}).Select("incident_id, COUNT(*) AS n").Where("incident_id IN ? AND state = ?", ids, int64(noun.DeliveryFailed)).Group("incident_id").Find(&lost).Error; err != nil {
 		return err
 	}
+	undelivered := map[int64]int64{}
+	for _, of := range lost {
+		undelivered[of.IncidentID] = of.N
+	}
 	for n := range list {
-		if !slices.Contains(told, int64(list[n].ID)) {
-			list[n].Told, list[n].ToldAt = 0, time.Time{}
-		}
-		for _, of := range lost {
-			if of.IncidentID == int64(list[n].ID) {
-				list[n].Undelivered = of.N
-			}
+		i := &list[n]
+		i.Undelivered = undelivered[int64(i.ID)]
+		if !slices.Contains(told, int64(i.ID)) {
+			i.Told, i.ToldAt = 0, time.Time{}
 		}
 	}
 	return nil
