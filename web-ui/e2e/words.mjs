@@ -3,9 +3,9 @@
 /** Fields of answers in which the server writes sentences of its own: they are not data. */
 const SAID = new Set(['en', 'zh', 'error', 'message', 'detail', 'lastError', 'goneReason', 'updatedBy', 'by', 'reason', 'title', 'hint'])
 /** Errors and notes of the sample shop, which stand in such fields. */
-const OF_THE_SHOP = [/the carrier's system answers 429: more than 60 questions a minute/g, /sftp\.bank\.example: .*? known_hosts/g, /order \d+ was cancelled/g, /sample data: it ends here/g, /smoke test/g]
+const OF_THE_SHOP = [/the carrier's system answers 429: more than 60 questions a minute/g, /sftp\.bank\.example: .*? known_hosts/g, /order \d+ was cancelled/g, /sample data: it ends here/g, /smoke test/g, /\d+ of \d+ orders/g]
 /** Names of products, formats and units; they are the same in both languages. */
-const NAMES = /\b(Carillon|Cron|Quartz|API|SDK|UTC|Shell|PowerShell|Python|Node\.js|PHP|Webhook|Slack|Microsoft Teams|Telegram|PagerDuty|Opsgenie|NATS JetStream|RabbitMQ|Kafka|HTTP|HTTPS|TLS|HTML|PEM|JSON|YAML|CSV|CLI|curl|iCal|Bearer|Ctrl K|GMT|vm|ms|min|host|port|https?)\b/g
+const NAMES = /\b(Carillon|carillon agent|script|Cron|Quartz|API|SDK|UTC|Shell|PowerShell|Python|Node\.js|PHP|Webhook|Slack|Microsoft Teams|Telegram|PagerDuty|Opsgenie|NATS JetStream|RabbitMQ|Kafka|HTTP|HTTPS|TLS|HTML|PEM|JSON|YAML|CSV|CLI|curl|iCal|Bearer|Ctrl K|GMT|vm|ms|min|host|port|https?)\b/g
 const EXAMPLE = /\w+=\w+, tier in \(gold, silver\), !\w+/
 const CJK = /[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]/
 const TWO_WORDS = /[A-Za-z][a-z’']+[ ,:]+[A-Za-z][a-z’']+/
@@ -37,7 +37,7 @@ export function dataOf(page) {
 
 /** The texts that a person reads or hears. Code, logs and icons are none. */
 const texts = () => {
-  const CODE = 'script, style, code, pre, kbd, samp, .mono, .cm-editor, [aria-hidden=true], [lang]:not(html)'
+  const CODE = 'script, style, code, pre, kbd, samp, .mono, .log-line, .cm-editor, [aria-hidden=true], [lang]:not(html)'
   const found = new Set([document.title])
   const seen = (el) => el.checkVisibility() && !el.closest(CODE)
   const nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)

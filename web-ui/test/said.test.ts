@@ -17,6 +17,7 @@ const texts: [string, string][] = [
   ['bob, because calendar days-off changed', 'bob（因为日历 days-off 已改变）'],
   ['passed while nobody could plan it, and the run of 2026-11-30T00:00:00.000Z stands for it', '触发时刻已过：当时没有节点能计划它，由 2026-11-30T00:00:00.000Z 的执行代替'],
   ['snoozed for 1m5s', '推迟 1m5s'],
+  ['an administrator has denied this instance; a new process has to be started', '管理员已拒绝此实例；须启动新的进程'],
 ]
 
 describe('saidIn', () => {

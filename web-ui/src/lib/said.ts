@@ -23,6 +23,7 @@ const SENTENCES: [RegExp, Exclude<keyof Texts['said'], 'of' | 'after' | 'shardSt
     ['stopped', 'stopped'],
     ['superseded by a new boot', 'rebooted'],
     ['denied by an administrator', 'denied'],
+    ['an administrator has denied this (?<what>\\w+); a new process has to be started', 'deniedThis'],
     ['the instance that the shard was for has gone', 'shardGone'],
     ['(?<done>\\d+) of (?<total>\\d+) shards succeeded(?<others>(?:, \\d+ [a-z_]+)*)', 'shards'],
     ['the (?<what>tenant|executor) may have (?<max>\\d+) runs at once', 'limit'],

@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { clusterQueries } from './cluster'
 import type { Refusal } from '../../api/types'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
+import { said } from '../../lib/said'
 import { RelativeTime } from '../../ui/TimeText'
 
 const KNOWN = [
@@ -53,7 +54,7 @@ export function Refusals() {
         return (
           <div className="any-wrap">
             {code ? t(`refusals.because.${code}`) : one.code}
-            <div className="muted small">{one.message}</div>
+            <div className="muted small">{said(one.message, t)}</div>
           </div>
         )
       },

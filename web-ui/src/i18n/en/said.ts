@@ -16,6 +16,7 @@ export const said = {
   stopped: 'stopped',
   rebooted: 'superseded by a new boot',
   denied: 'denied by an administrator',
+  deniedThis: 'an administrator has denied this {{what}}; a new process has to be started',
   shardGone: 'the instance that the shard was for has gone',
   shards: '{{done}} of {{total}} shards succeeded{{others}}',
   shardState: ', {{n}} {{state}}',
@@ -34,5 +35,5 @@ export const said = {
   skipped: 'the misfire policy skips such fire times',
   hostBarred: 'the host leads to a network that may not be reached (--{{flag}})',
   builtIn: 'Calls addresses and publishes messages. The admin nodes are its instances.',
-  of: { tenant: 'tenant', executor: 'executor', cluster: 'cluster' },
+  of: { tenant: 'tenant', executor: 'executor', cluster: 'cluster', instance: 'instance', certificate: 'certificate' },
 }

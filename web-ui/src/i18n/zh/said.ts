@@ -17,6 +17,7 @@ export const said: typeof en = {
   stopped: '已停止',
   rebooted: '被新启动的进程取代',
   denied: '被管理员拒绝',
+  deniedThis: '管理员已拒绝此{{what}}；须启动新的进程',
   shardGone: '分片所属的实例已离开',
   shards: '{{total}} 个分片中 {{done}} 个成功{{others}}',
   shardState: '，{{n}} 个{{state}}',
@@ -35,5 +36,5 @@ export const said: typeof en = {
   skipped: '错过策略会跳过这样的时刻',
   hostBarred: '该主机指向不允许访问的网络（--{{flag}}）',
   builtIn: '调用地址并发布消息。管理节点就是它的实例。',
-  of: { tenant: '租户', executor: '执行器', cluster: '集群' },
+  of: { tenant: '租户', executor: '执行器', cluster: '集群', instance: '实例', certificate: '证书' },
 }
