@@ -121,6 +121,8 @@ export const PICTURES = [
     alt: { en: 'A new job: its cron expression in words, and the next ten fires', zh: '新建任务：Cron 表达式的文字说明和接下来的十次触发' },
     async open({ page, lang, go }) {
       await go('/jobs/new')
+      // Without somebody to tell, the form says so.
+      await page.getByLabel({ en: 'Owner e-mail', zh: '负责人邮箱' }[lang]).fill('ann@example.com')
       await page.getByLabel({ en: 'Cron expression', zh: 'Cron 表达式' }[lang]).fill('0 30 4 * * MON-FRI')
       await page.locator('.fires li').nth(9).waitFor()
       await page.evaluate(() => document.activeElement.blur())
