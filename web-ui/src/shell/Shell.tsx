@@ -175,7 +175,7 @@ function Search() {
   useEffect(() => {
     if (!open) return
     const onKeyDown = (event: KeyboardEvent) => {
-      if (document.activeElement?.closest('[role=dialog]') || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return
+      if (document.activeElement?.closest('[role=dialog] :is(input, button)') || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return
       if (event.key === 'Escape') setText(undefined)
       else if (event.key === 'Enter' || event.key.length === 1) setText((typed = '') => (typed + (event.key === 'Enter' ? ENTER : event.key)).slice(0, 128))
       else return
