@@ -3,7 +3,8 @@
 // CARILLON_E2E_URL, smoke.mjs goes against that server. Without it, this script starts
 // `CARILLON_BIN demo` (default ../bin/carillon) on free ports with a new data folder,
 // and stops it afterwards. With CARILLON_E2E_PATH, such as /carillon, that server is behind
-// a proxy that has it at this path and nothing elsewhere.
+// a proxy that has it at this path and nothing elsewhere. After --alone come files that start
+// their own servers: nothing is started for them.
 import { spawn } from 'node:child_process'
 import { startDemo } from '../e2e/demo.mjs'
 import { startSubpath } from '../e2e/subpath.mjs'

@@ -1,4 +1,5 @@
-// Who is told of failures beside the receivers of a job. The keys begin with "alerts", as those of the pages of alerts do.
+// Rules and default channels of alerts. The form of a job needs them too, and loads nothing else
+// of the pages of alerts. The keys begin with "alerts" as theirs do.
 import { http, take } from './client'
 import { list, SLOW_MS } from './queries'
 

@@ -63,9 +63,9 @@ func (s *Alerts) ListIncidents(ctx context.Context, p notify.ListIncidentsParams
 	return page, err
 }
 
-// countTold takes the messages from incidents that nobody was told of. Told counts the
-// times at which whoever there is was told, which is what their pace goes by. It counts the
-// messages that were given up.
+// countTold sets Told to 0 for incidents without a receiver that was told. The stored number
+// counts each round, also one without a receiver: the pace of rounds depends on it. countTold
+// also counts the messages that were given up.
 func countTold(g *gorm.DB, list []noun.Incident) error {
 	if len(list) == 0 {
 		return nil

@@ -173,7 +173,7 @@ func phasesOf(p store.ListExecutionsParams) []int64 {
 func (s *Runs) filterExecutions(ctx context.Context, q db.Querier, p store.ListExecutionsParams, f *record.ExecutionFilter) (ok bool, err error) {
 	tenant := "tenant_id = ?"
 	if p.Fingerprint != 0 {
-		tenant = "+tenant_id = ?" // SQLite looks at all runs of the tenant, not at the ids
+		tenant = "+tenant_id = ?" // without the sign SQLite reads all runs of the tenant instead of the ids
 	}
 	f.Add(tenant, int64(p.Tenant))
 	if p.Within.Bounded() && (p.Job != 0 || p.Executor != 0 || p.Fingerprint != 0) {
@@ -214,7 +214,7 @@ func (s *Runs) filterExecutions(ctx context.Context, q db.Querier, p store.ListE
 	return s.filterByJobs(ctx, q, p, f)
 }
 
-// dueSince is when the first run was written that can be due at From or later.
+// dueSince is the earliest writing of a run that is due at From or later.
 func dueSince(p store.ListExecutionsParams) time.Time {
 	if p.From.IsZero() {
 		return p.From
